@@ -130,7 +130,7 @@ func (e *Engine) reject(r *Request, path link.Path, why proto.Reason, private []
 }
 
 // sendReject sends Reject, at most once per helloRetry. A Reject may be larger than the repeated Connect that it
-// answers, so the limit bounds amplification.
+// answers. The limited rate bounds the amplification that an attacker with a spoofed source address could gain.
 func (e *Engine) sendReject(r *Request) {
 	x := r.rejection
 	if x.at != 0 && e.now.Sub(x.at) < helloRetry {

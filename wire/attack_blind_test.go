@@ -424,8 +424,8 @@ func TestAttack09BitFlips(t *testing.T) {
 	s.finish()
 }
 
-// Attack 24, the part that reaches this package: packets that claim to come from the victim itself. The victim's
-// answers return to the victim, which must not answer them again.
+// Attack 24, as far as it reaches this package: packets arrive with the victim's own address as their source. So the
+// victim sends its answers to itself. It must not answer these answers.
 func TestAttack24OwnAddress(t *testing.T) {
 	s := newSiege(t)
 	var hello [proto.HelloSize]byte

@@ -14,8 +14,8 @@ import (
 )
 
 // Attack 1: packets with random verification tags. Half of them have the right connection ID and the peer's address and
-// port, which are not secret. No packet may be accepted or change anything. Few packets may be answered, and no answer
-// may be larger than the packet that it answers.
+// port, which are not secret. The victim must not accept any of the packets, and none may change anything. The victim
+// may answer only few of them, and no answer may be larger than the packet that it answers.
 func TestAttack01GuessedTag(t *testing.T) {
 	s := newSiegeOn(t, simlink.Config{Frames: siegeFrames, Delay: time.Microsecond, Seed: 1, Unchecked: true})
 	r := randSource(1)

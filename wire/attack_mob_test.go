@@ -31,8 +31,8 @@ func newMob(h *hoard, n int, addr func(i int) netip.Addr) *mob {
 	return c
 }
 
-// check makes the friend send 20 messages while the foes go on. No message may wait longer than 1 s for its receive, and
-// the friend's connection must survive.
+// check makes the friend send 20 messages while the foes continue their attack. No message may wait longer than 1 s for
+// its receive, and the friend's connection must survive.
 func (c *mob) check(t *testing.T) {
 	var longest time.Duration
 	for i := range 20 {

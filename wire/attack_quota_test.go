@@ -217,8 +217,9 @@ func TestAttack15NeighbourOfAGuesser(t *testing.T) {
 	}
 }
 
-// A remote key must not be used again while a peer may still remember it. 2^16 registrations in a row use 2^16
-// different slots, and each slot has 2^12 generations.
+// A remote key must not be used again while a peer may still remember it. A key consists of a slot and a generation. In
+// a series of 2^16 registrations, each must use another slot, and the next use of a slot must have the next of its 2^12
+// generations. So a key is used again only after 2^28 registrations.
 func TestKeyPeriod(t *testing.T) {
 	s := newSiege(t)
 	h := s.victim.host

@@ -22,8 +22,8 @@ import (
 // Malformed frames (attack 24) and false descriptors (attack 25) do not reach this package. The tests of bpf and xdp
 // cover them.
 
-// siegeFrames is the number of frames of a link. It is smaller than a window in packets (proto.MaxWindow), so early
-// packets reach the limit of frames before they reach the end of the window.
+// siegeFrames is the number of frames of a link. It is smaller than the number of packets in a window
+// (proto.MaxWindow). So early packets use up the frames before they fill the window.
 const siegeFrames = 256
 
 // siege has a victim, a friend with the bystander's connection to the victim, and a foe whose packets the test builds.

@@ -99,8 +99,8 @@ func TestAttack14OtherAddress(t *testing.T) {
 	s.finish()
 }
 
-// Attack 5: packets have the right tag, but numbers that the peer cannot have sent. They must not count as a sign of
-// life, must not begin a new epoch (see enterEpoch), and must not close the connection.
+// Attack 5: packets have the right tag, but numbers that the peer cannot have sent. Such packets must not count as a
+// sign of life, must not begin a new epoch (see enterEpoch), and must not close the connection.
 func TestAttack05ImplausibleNumbers(t *testing.T) {
 	for _, tc := range []struct {
 		name string
@@ -186,8 +186,9 @@ func TestStrayKeepsSourceAndMark(t *testing.T) {
 	s.finish()
 }
 
-// A flood of stray packets must not make a Poll long: each Poll handles one batch of them. A stray packet that does not
-// fit into the ring of stray packets is dropped without being copied.
+// A stray packet arrives on another queue than the queue of its connection, and is forwarded to the engine of the
+// connection. A flood of stray packets must not make a Poll long: each Poll must handle only one batch of them. A stray
+// packet for which the ring of stray packets has no room must be dropped without being copied.
 func TestStrayFlood(t *testing.T) {
 	s := newSiege(t)
 	e := s.victim.eng
@@ -206,8 +207,9 @@ func TestStrayFlood(t *testing.T) {
 	s.finish()
 }
 
-// A Connect of another protocol version is answered with the versions that this side speaks. The answer has the version
-// of the Connect and is not longer than the Connect. Any other packet of another version is dropped.
+// A Connect of another protocol version must be answered with the versions that this side speaks. The answer must have
+// the version of the Connect and must not be longer than the Connect. Any other packet of another version must be
+// dropped.
 func TestOtherVersions(t *testing.T) {
 	s := newSiege(t)
 	h := proto.Header{Type: proto.Connect, PSN: 0x01020304}

@@ -3,8 +3,9 @@ package wire
 import "net/netip"
 
 // Backlog bounds the connection requests that wait for the consumer. It divides its places among addresses and networks
-// (see quota, backlogShare and backlogPrefix). So an address that sends many requests leaves a place for another
-// address. One address can fill a backlog only if the backlog has at most backlogShare (7) places.
+// (see quota): an address may hold at most backlogShare (7) times as many places as are free. So an address that sends
+// many requests leaves a place for another address. An exception is a backlog of 7 places or fewer, which one address
+// can fill.
 type Backlog struct{ quota quota }
 
 // NewBacklog makes a backlog of n requests.

@@ -30,8 +30,8 @@ const (
 	// port breaks the connection too, after portReportWait without an answer.
 	portReportWait = 20 * time.Millisecond
 	// challengeAckLimit is the time after which a challenge ends if no message quotes the challenge ACK or a later
-	// packet. It is longer than the interval of ICMP messages: Linux sends at least one per second to a host
-	// (net.ipv4.icmp_ratelimit).
+	// packet. It is longer than the interval of ICMP messages, so such a message can arrive in time: Linux sends at
+	// least one ICMP message per second to a host (net.ipv4.icmp_ratelimit).
 	challengeAckLimit = 3 * time.Second
 )
 
@@ -40,9 +40,10 @@ const (
 func (c *Conn) hasSent(psn seq.Num) bool { return psn.Within(c.sent.Una-proto.MaxWindow, c.sent.Nxt) }
 
 // handleLostReport handles a Reset or an ICMP message which says that the peer has lost the connection. The argument ts
-// is the time stamp of the quoted packet. The caller has checked the tag and the PSN of that packet. If the message
-// confirms a pending challenge, handleLostReport returns true and the caller ends the connection. Otherwise
-// handleLostReport begins a challenge and returns false.
+// is the time stamp of the packet that the message quotes. The caller has checked the tag and the PSN of that packet.
+// If a challenge is pending and the quoted packet is the challenge ACK or a later packet, handleLostReport returns
+// true, and the caller ends the connection. Otherwise handleLostReport begins a challenge, unless one is pending, and
+// returns false.
 func (c *Conn) handleLostReport(ts uint32) (confirmed bool) {
 	if c.challengeAck.pending && c.eng.sentSince(ts, c.challengeAck.begun) {
 		return true

@@ -34,12 +34,13 @@ func (c *Conn) configure(cfg *ConnConfig) {
 	c.readIn, c.readOut = uint16(cfg.ReadIn), uint16(cfg.ReadOut)
 }
 
-// Reconfigure changes the attributes of an Idle connection, except User, NoCredit and the shared queue. Posted receives
-// stay posted. If they do not fit the new depth, Reconfigure returns ErrPosted and changes nothing. A posted receive
-// with memory of another zone fails with StatusLocalProtection when a message arrives for it.
+// Reconfigure changes the attributes of an Idle connection to cfg, except User, NoCredit and the shared queue. Posted
+// receives stay posted. If the new receive queue has no room for them or for their segments, Reconfigure returns
+// ErrPosted and changes nothing. If cfg has a new zone, posted receives may refer to memory of the old zone. Such a
+// receive fails with StatusLocalProtection when a message arrives for it.
 //
-// Any goroutine may call it, and other goroutines may post meanwhile. The caller makes sure that no goroutine connects,
-// accepts or resets the connection meanwhile.
+// Any goroutine may call Reconfigure, and other goroutines may post at the same time. The caller makes sure that until
+// Reconfigure returns, no goroutine connects, accepts or resets the connection.
 func (c *Conn) Reconfigure(cfg ConnConfig) error {
 	if c.State() != Idle {
 		return ErrState

@@ -9,8 +9,8 @@ import (
 // delayedAck decides when this side sends an Ack (RFC 1122 §4.2.3.2). Every packet carries an acknowledgement; an Ack
 // carries nothing else. An Ack leaves as soon as one of these conditions holds:
 //   - A packet has arrived out of order.
-//   - The peer asked for an acknowledgement in an earlier Poll. In the meantime, the consumer may send a response,
-//     which carries the acknowledgement.
+//   - The peer asked for an acknowledgement in an earlier Poll. In the Poll in which the peer asks, no Ack leaves,
+//     because the consumer may send a response soon, and a response also carries the acknowledgement.
 //   - ackEvery packets have arrived since the last acknowledgement.
 //   - ackDelay has passed.
 type delayedAck struct {

@@ -49,10 +49,11 @@ func (c *Conn) askEpoch() {
 	c.setDeadline(c.epoch.askAt)
 }
 
-// enterEpoch changes the receiver's epoch to the epoch of a packet. The epoch is only a bit, so the time stamp must
-// show which epoch is newer: a packet with the other epoch begins a new epoch if its time stamp is later than the time
-// stamps of all packets before. enterEpoch reports false if the packet must be dropped, because its epoch is old or
-// cannot begin yet.
+// enterEpoch handles the epoch of an arriving packet. The epoch is a single bit. If the bit of the packet differs from
+// the receiver's epoch, the packet is either the first of a new epoch or a late packet of the old epoch. The time stamp
+// shows which of the two is true: only a packet of a new epoch has a later time stamp than all packets before. Then
+// enterEpoch changes the receiver's epoch and drops all early packets. enterEpoch reports false if the packet must be
+// dropped, because its epoch is old or because the new epoch cannot begin yet.
 func (c *Conn) enterEpoch(h *proto.Header) bool {
 	r := &c.recv
 	newer := int32(h.TS-r.newest) > 0
@@ -73,8 +74,9 @@ func (c *Conn) enterEpoch(h *proto.Header) bool {
 	return true
 }
 
-// repacketize discards the division of outstanding data into packets, so that the data is cut again. Each discarded
-// packet counts as retransmitted, even if a SACK has acknowledged it, because the peer has dropped it.
+// repacketize removes all unacknowledged packets from the records of this side, so that their data is cut into new
+// packets. Each removed packet counts as retransmitted, even if a SACK has acknowledged it: such a packet was an early
+// packet at the peer, and the peer dropped its early packets when the new epoch began.
 func (c *Conn) repacketize() {
 	q := &c.sq
 	c.readyPending = c.readyPending || c.sent.HasReady()

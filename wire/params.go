@@ -22,8 +22,8 @@ const (
 	blackHoleTries = 4
 
 	// A connection with at most nagleThreshold outstanding requests may send each request in a packet of its own. With
-	// more outstanding requests, Nagle's algorithm (RFC 896) makes small requests share packets. In copy-mode AF_XDP, a
-	// message in a packet of its own takes as long, from post to completion, as about twenty messages in a shared
+	// more outstanding requests, Nagle's algorithm (RFC 896) makes small requests share packets. In copy-mode AF_XDP,
+	// one message in a packet of its own takes, from post to completion, as long as about twenty messages in one shared
 	// packet.
 	nagleThreshold = 4
 	// A token permits one partial packet (see scheduler). Tokens come from a token bucket, which holds time: idle time
@@ -34,12 +34,13 @@ const (
 	tokenTime  = 32 * postTokens
 	// bucketSize is the number of tokens in the full token bucket.
 	bucketSize = 64
-	// busyShare sets the least share of idle time: at least 1/busyShare of all time counts as idle, even while the
-	// sender is busy with received packets. So the token bucket gets some tokens then too, and partial packets leave.
+	// busyShare makes sure that waiting partial packets leave even while the sender is busy. Each partial packet needs
+	// a token, and idle time fills the token bucket (see postTokens). But a sender that is always busy with received
+	// packets has no idle time. Therefore at least 1/busyShare of all time counts as idle time.
 	busyShare = 128
-	// pausePolls is a number of consecutive polls without a post. After so many, the sender counts as idle, and the
-	// token bucket is filled. A consumer that posts and takes its completions in turn makes fewer polls than that
-	// between two posts. So such a consumer does not count as idle.
+	// pausePolls is the number of consecutive polls without a post after which the sender counts as idle. The token
+	// bucket is then filled completely. A consumer that alternately posts and takes its completions makes fewer than
+	// pausePolls polls between two posts, so it does not count as idle.
 	pausePolls = 8
 	// postTime and packetTime are the times that one post and one packet take on a slow host. From the time between two
 	// polls, the scheduler subtracts the time of the posts and packets. What remains is idle time.
@@ -118,7 +119,7 @@ const (
 	rnrDelayMin = 200 * time.Microsecond
 	rnrDelayMax = 50 * time.Millisecond
 	// maxCredit is the largest credit that this side accepts, counted in messages after the last message that was sent.
-	// With a larger credit, two message numbers could not be compared.
+	// Message numbers wrap at 2^32. With a larger credit, it would be unclear which of two message numbers is later.
 	maxCredit = 1 << 30
 	// keepAliveProbes is the number of keep-alives to a silent peer before the connection breaks.
 	keepAliveProbes = 8
@@ -212,7 +213,7 @@ type Limits struct {
 	// NotReady is how long a message may wait for a receive of the peer before the connection breaks. Default: 30 s.
 	NotReady time.Duration
 	// KeepAlive is how long the peer of an idle connection may be silent before this side sends keep-alives. If the
-	// silence lasts for GiveUp longer, the connection breaks. KeepAlive is at most maxKeepAlive. Default: 10 s.
+	// peer stays silent for another GiveUp, the connection breaks. KeepAlive is at most maxKeepAlive. Default: 10 s.
 	KeepAlive time.Duration
 	// ListenGrace is how long this side repeats Connect after it has learned for the first time that no program listens.
 	// A uDAPL program may announce its address before it listens. Default: 1 s.

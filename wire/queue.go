@@ -38,8 +38,8 @@ type Completion struct {
 //
 // The completions of a Poll become visible together at the end of the Poll. A completion counts as a notification,
 // unless it reports the success of an operation that was posted with the flag Unsignalled. After publishing
-// notifications, the producer calls the function notify if Listen is on. A completion that finds the queue full is
-// lost, but it still counts as a notification.
+// notifications, the producer calls the function notify, if the consumer has turned these calls on with Listen. A
+// completion that finds the queue full is lost, but it still counts as a notification.
 type Queue struct {
 	ring []Completion
 	mask uint32
@@ -70,8 +70,8 @@ type Queue struct {
 }
 
 // NewQueue makes a queue for n completions. After the producer has published notifications, it calls the function
-// notify if Listen is on. For each completion that finds the queue full, it calls the function overflow. Neither
-// function may block.
+// notify, if the consumer has turned these calls on with Listen. For each completion that finds the queue full, it
+// calls the function overflow. Neither function may block.
 func NewQueue(n int, notify, overflow func()) *Queue {
 	q := &Queue{limit: uint32(n), notify: notify, overflow: overflow}
 	q.ring, q.mask = newRing(n)

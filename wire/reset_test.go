@@ -50,7 +50,7 @@ func TestPeerThatRestarts(t *testing.T) {
 }
 
 // An attacker forges Resets and knows everything but the time stamp of the challenge ACK. However many Resets arrive,
-// they must cost one challenge ACK and nothing else.
+// their only effect must be one challenge ACK.
 func TestForgedReset(t *testing.T) {
 	w := newWorld(t, simlink.Config{}, 2)
 	a, b := w.nodes[0], w.nodes[1]

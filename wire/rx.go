@@ -60,8 +60,8 @@ func (c *Conn) fromPeer(h *proto.Header, b *link.Buf) bool {
 }
 
 // The method plausible reports whether the numbers in a header can come from the peer: the PSN is at most a window away
-// from the expected PSN, and the acknowledged packet was sent. It runs before the packet has any effect on the
-// connection.
+// from the expected PSN, and this side has sent the packets that the header acknowledges. It runs before the packet has
+// any effect on the connection.
 func (c *Conn) plausible(h *proto.Header) bool {
 	const most = proto.MaxWindow
 	ahead, behind := h.PSN.Sub(c.recv.next), c.sent.Nxt.Sub(h.Ack)
@@ -201,8 +201,11 @@ func (c *Conn) arrive(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 	return false
 }
 
-// The method consume handles the chunks of a packet whose turn has come. It returns false in two cases: the packet has
-// ended the connection, or a message in the packet has found no receive, and the peer has to send it again.
+// The method consume handles the chunks of a packet whose turn has come. The result next is true if it has handled all
+// of them. It is false in two cases:
+//   - The packet has ended the connection.
+//   - A message in the packet has found no receive. The rest of the packet is handled later: when a receive is posted
+//     and the packet is still held, or when the peer sends the packet again.
 func (c *Conn) consume(bufs []link.Buf, total int) (next bool) {
 	var in intake
 	c.eng.catchFaults()

@@ -81,7 +81,7 @@ func (s *spread) packets(f func()) int {
 }
 
 // A consumer posts to many connections in turn and looks for completions now and then. Its packets must contain many
-// messages. If it posts only one message per connection, each message leaves in its own packet.
+// messages. But after a pause, one message on each connection must leave at once, in a packet of its own.
 func TestPartialsShare(t *testing.T) {
 	const conns = 64
 	s := newSpread(t, conns)
@@ -325,9 +325,9 @@ func (s *spread) posts(n int) {
 	c.sq.count()
 }
 
-// Doorbell batching: while the caller takes completions and more are left, its posts do not ask for a poll. They wait
-// for the poll that the caller makes when no completion is left. Only maxDeferred posts in a row are deferred. Posts of
-// other callers are not deferred.
+// Doorbell batching: while the caller takes completions and more are left, its posts must not ask for a poll. These
+// posts wait for the poll that the caller makes when no completion is left. No more than maxDeferred posts in a row may
+// be deferred. Posts of other callers must not be deferred.
 func TestDeferPosts(t *testing.T) {
 	const events = 2 * minLeft
 	s := newSpread(t, 1)

@@ -11,9 +11,10 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// A crowd is many connections of one client to one server that carry few messages in total. The receive queue of the
-// link holds two packets of each connection. The crowd models, at a tenth of its size, a server with 4000 connections
-// and 2000 messages/s over kernel UDP. The UDP socket of such a server holds about ten thousand small packets.
+// A crowd is 400 connections of one client to one server, which together carry 200 messages/s. It models, at a tenth of
+// the size, a server with 4000 connections and 2000 messages/s over kernel UDP. The UDP socket of such a server has
+// room for about ten thousand small packets, hence for two or three packets of each connection. The link of the crowd
+// has room for as many packets of each connection: it has 1024 frames for the 400 connections.
 type crowd struct {
 	*world
 	client, server *node

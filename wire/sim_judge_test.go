@@ -53,8 +53,10 @@ func (s *session) cause() string {
 		s.trouble, s.shaken, s.evil, s.starved, s.hungUp, s.gaveUp, s.timedOut)
 }
 
-// The method excused reports whether the scenario explains a broken connection. A bad network explains it if one side
-// has disconnected or given up. That side repeats Close for a limited time only, so Close may never arrive.
+// The method excused reports whether the scenario explains that a connection broke. The conditions trouble, evil and
+// starved explain it on their own. Lost packets (shaken) explain it only if one side has ended its connection: that
+// side repeats Close a few times only. If all these packets are lost, the other side gets no answer any more and breaks
+// its connection.
 func (s *session) excused() bool {
 	return s.trouble || s.evil || s.starved || s.shaken && (s.hungUp || s.timedOut || s.gaveUp)
 }

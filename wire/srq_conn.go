@@ -86,8 +86,8 @@ func (c *Conn) checkProgress() Time {
 	return never
 }
 
-// SetMarks sets the high watermarks of a connection with a shared queue. They apply to the number of receives that the
-// connection has taken and the consumer has not dequeued:
+// SetMarks sets the high watermarks of a connection with a shared queue. They bound the number of receives that the
+// connection has taken and whose completions the consumer has not dequeued yet:
 //   - above soft, the engine gives one NoticeHigh,
 //   - above hard, the connection breaks.
 //

@@ -4,8 +4,9 @@ import "time"
 
 // A suspended host or a stopped process cannot receive. The time of a suspension must not count as silence of the
 // peers. The engine detects a suspension by a Poll that comes long after a timer was due. The link may still hold
-// packets that arrived in the meantime. The engine reads them before it runs timers. Then it sends each peer an Ack:
-// the peer's retransmission timeout is long by now, and its packets may have been dropped.
+// packets that arrived during the suspension. The engine reads them before it runs timers. Other packets may have been
+// dropped, and after such a long time without an answer, a peer waits long before it sends them again. So the engine
+// sends each peer an Ack, which ends this back-off.
 //
 // A Poll may also come late although no timer was due. Then the engine cannot know whether it was suspended or just
 // idle. Many waiting packets suggest a suspension: if such a Poll finds a full batch of packets, at least half of them

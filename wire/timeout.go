@@ -30,9 +30,9 @@ func (t *rtxTimer) reset() { t.count, t.asked, t.answered = 0, false, 0 }
 // start returns when the current timeout began. firstSent is when the oldest outstanding packet first left.
 func (t *rtxTimer) start(firstSent Time) Time { return max(firstSent, t.progress, t.firedAt) }
 
-// rto returns the current timeout. The first of consecutive timeouts is the probe timeout, and each further timeout
-// doubles (RFC 6298 §5.5). The timeout grows to at most busyRTO while packets arrive at the engine, and otherwise to at
-// most maxRTO. The result is at least the probe timeout, and at most a quarter of GiveUp.
+// rto returns the current timeout. The first of consecutive timeouts is the probe timeout, and each further timeout is
+// twice as long as the one before (RFC 6298 §5.5). The timeout grows to at most busyRTO while packets arrive at the
+// engine, and otherwise to at most maxRTO. The result is at least the probe timeout, and at most a quarter of GiveUp.
 func (c *Conn) rto() time.Duration {
 	most := c.host.limits.GiveUp / 4 // several retransmissions fit before the connection breaks
 	t := min(c.rtt.PTO(), most)

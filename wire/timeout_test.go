@@ -7,8 +7,9 @@ import (
 	"github.com/datxdp/datxdp/internal/simlink"
 )
 
-// The retransmission timeout doubles up to busyRTO while packets arrive at the engine, otherwise up to maxRTO. It is
-// never longer than a quarter of GiveUp, and never shorter than the probe timeout.
+// Each of consecutive retransmission timeouts must be twice as long as the one before, up to busyRTO while packets
+// arrive at the engine, and otherwise up to maxRTO. No timeout may be longer than a quarter of GiveUp or shorter than
+// the probe timeout.
 func TestRTO(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: time.Microsecond}, 2)
 	c, _ := w.pair(plain)

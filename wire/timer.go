@@ -87,8 +87,8 @@ func (c *Conn) tickHello(gaveUp Kind) {
 	}
 }
 
-// tickTraffic handles the deadlines that have passed. Then it arms the timer for the earliest deadline to come. If a
-// deadline ends the connection, tickTraffic returns at once.
+// tickTraffic handles the deadlines that have passed. Then it arms the timer for the earliest deadline to come. If
+// handling a deadline has ended the connection, tickTraffic returns at once.
 func (c *Conn) tickTraffic() {
 	next := never
 	for d := range numDeadlines {

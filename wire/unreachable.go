@@ -152,9 +152,10 @@ func (r *portReports) note(at netip.AddrPort, sent uint32, now Time, slots int) 
 	}
 }
 
-// The method search looks in a part of the connection table for connections to a closed port. It breaks an established
-// connection if portClosed reports true, and otherwise sends a challenge ACK on it. For a connection attempt, it calls
-// connectPortClosed.
+// The method search looks in a part of the connection table for connections to a closed port. On an established
+// connection, it sends a challenge ACK. But if the peer has had time to answer an earlier challenge ACK, and the peer's
+// kernel has refused a packet that left later, it breaks the connection (see portClosed). For a connection attempt, it
+// calls connectPortClosed, which ends the attempt after ListenGrace.
 func (e *Engine) search(k *closedPort) {
 	for n := 0; k.toSearch > 0 && n < searchBatch; n++ {
 		c := e.table.slots[k.toSearch-1].conn
@@ -197,10 +198,10 @@ func (e *Engine) closedSince(p link.Path, t Time) *closedPort {
 // portClosedSince reports whether a packet sent to the peer's port at time t or later was refused.
 func (c *Conn) portClosedSince(t Time) bool { return c.eng.closedSince(c.path, t) != nil }
 
-// peerEnded breaks a connection because the peer process has ended without sending Close. The peer's kernel may have
-// refused a packet that was sent after the peer's last packet had arrived here. In this case, peerEnded also records
-// that the process behind the peer's port has ended. From then on, the other connections to the port end without
-// sending Close. An exception is a connection that has received a packet since the refused packet was sent.
+// peerEnded breaks a connection because the peer process has ended without sending Close. If the peer's kernel has
+// refused a packet that left after the last packet from the peer arrived, peerEnded also records that the process
+// behind the peer's port has ended. From then on, the other connections to the port end without sending Close. An
+// exception is a connection that has received a packet since the refused packet was sent: its peer may still run.
 func (c *Conn) peerEnded() {
 	if k := c.eng.closedSince(c.path, c.lastHeard); k != nil {
 		k.peerEnded = true

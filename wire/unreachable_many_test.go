@@ -10,8 +10,8 @@ import (
 )
 
 // Attack: forged ICMP port unreachable messages, in which only the verification tag is wrong. However many arrive, they
-// must break no connection: neither an idle one, nor a busy one, nor one whose peer is stopped for 5 s. They must cost
-// no packet.
+// must break no connection: neither an idle one, nor a busy one, nor one whose peer is stopped for 5 s. They must not
+// make the engine send any packet.
 func TestAttackForgedUnreachable(t *testing.T) {
 	for _, tc := range []struct {
 		name    string

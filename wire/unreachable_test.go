@@ -201,9 +201,10 @@ func (w *world) exactly(d time.Duration) {
 	}
 }
 
-// The engine gets a valid report about a peer that is silent for another reason. A single report must not break the
-// connection, because it may be old. A second report must not break it either if the quoted packet left before the
-// challenge ACK, however often such a report comes.
+// The engine gets a valid report that the peer's port is closed, but the peer is silent for another reason. A single
+// report must not break the connection, because the report may be old. It makes the connection send a challenge ACK. A
+// second report must not break the connection either if it quotes a packet that left before the challenge ACK, however
+// often such a report comes.
 func TestAttackOneForgedUnreachableOfSilentPeer(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: 20 * time.Microsecond}, 2)
 	a, b := w.nodes[0], w.nodes[1]
@@ -398,9 +399,9 @@ func TestAttackForgedUnreachableOfStrangers(t *testing.T) {
 	}
 }
 
-// A connection to a host where no program uses the port must be refused with the right reason, well before the
-// consumer's timeout. This must hold even if the host sends only one report per second. A connection to a silent host
-// must time out.
+// An attempt to connect to a port that no program uses must end with KindRefused and the reason BreakPort. It must end
+// soon after ListenGrace (1 s), even if the host answers Connects with only one ICMP message per second. An attempt to
+// connect to a silent host must end with KindTimedOut.
 func TestConnectToClosedPort(t *testing.T) {
 	for _, tc := range []struct {
 		name  string

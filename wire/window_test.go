@@ -23,9 +23,10 @@ func (w *world) bind(n *node, c *Conn, win *Window, m memory, off, size int, rig
 // kept returns the number of windows that are bound to the region.
 func (m memory) kept() int { return int(m.pins.Load()) }
 
-// Each message gets its own window, on a bad network. Meanwhile epoch changes cut the outstanding data into new
-// packets. In each round one side binds a window and sends its key. The peer writes through the window, and then sends
-// a message that invalidates the window.
+// On a bad network, one side binds a window and sends its key in a message. The peer writes through the window, and
+// then sends a message that invalidates the window. When this message completes, the written bytes must be in place and
+// the window must be unbound. Each round uses its own window. Meanwhile epoch changes cut the outstanding data into new
+// packets.
 func TestWindowForEachMessage(t *testing.T) {
 	const rounds = 60
 	for seed := range uint64(20) {

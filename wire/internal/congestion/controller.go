@@ -70,7 +70,7 @@ func (c *Controller) Open(now clock.Time, pipe int) bool {
 // NextSend returns when the pacer allows the next packet.
 func (c *Controller) NextSend() clock.Time { return c.pacer.next }
 
-// Limit notes that the window delays packets. The window grows only in rounds with such a note (RFC 7661).
+// Limit notes that a packet waits for the window. The window grows only in rounds with such a note (RFC 7661).
 func (c *Controller) Limit() { c.limited = true }
 
 // Sent notes that a packet leaves.

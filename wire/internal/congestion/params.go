@@ -23,13 +23,14 @@ const (
 	// BasePeriod: the base delay is the shortest round trip of the current BasePeriod and the one before.
 	BasePeriod = 5 * time.Second
 	// DelayFloor is the smallest window, in packets, to which delay alone shrinks the window. Two packets cannot build
-	// a queue on a link that is fast enough for AF_XDP. If the delay is still above its target with such a window, a
-	// busy host is the cause. Losses and marks can make the window smaller.
+	// a queue on a link that is fast enough for AF_XDP. If the delay is still above its limit with a window of two
+	// packets, a busy host is the cause. Losses and marks can make the window smaller.
 	DelayFloor = 2
 
-	// slowdownEvery, slowdownWindow and slowdownRounds describe slowdowns, which empty the queue in the network (see
-	// slowdown). A slowdown sets the window to slowdownWindow packets for slowdownRounds round trips. While the window
-	// delays packets, a slowdown begins every slowdownEvery, or every 300 round trips if that is longer.
+	// A slowdown empties the queue in the network, to measure the base delay (see slowdown): for slowdownRounds round
+	// trips, the window is only slowdownWindow packets. A slowdown begins only after a round trip in which a packet
+	// waited because of the window. The time from one slowdown to the next is at least slowdownEvery and at least 300
+	// round trips. It may be shorter if the round trip suddenly decreases (see due).
 	slowdownEvery  = 500 * time.Millisecond
 	slowdownWindow = 2
 	slowdownRounds = 4

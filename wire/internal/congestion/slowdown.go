@@ -4,7 +4,8 @@ import "github.com/datxdp/datxdp/wire/internal/clock"
 
 // slowdown empties the queue in the network from time to time, to measure the base delay (LEDBAT++, periodic slowdown).
 // A connection that starts late has never seen the queue empty. Without slowdowns, the base delay of such a connection
-// would include the queue of the other connections, and the connection would take their share of the path.
+// would include the queue of the other connections. The connection would then accept too much delay, so its window
+// would grow at the cost of the other connections.
 type slowdown struct {
 	next   clock.Time // when the next slowdown begins
 	rounds int        // remaining rounds; 0: no slowdown now
@@ -13,9 +14,9 @@ type slowdown struct {
 
 func (s *slowdown) active() bool { return s.rounds > 0 }
 
-// The method due reports whether a slowdown should begin. It begins earlier at a dip, which is a sudden decrease of the
-// round trip. A dip suggests that another connection slows down, and two slowdowns at the same time drain more of the
-// queue (BBR, ProbeRTT).
+// The method due reports whether a slowdown should begin. A slowdown begins at the time next, or at a dip up to
+// slowdownEvery/2 earlier. A dip is a sudden decrease of the round trip. It suggests that another connection slows
+// down, and two slowdowns at the same time drain more of the queue (BBR, ProbeRTT).
 func (s *slowdown) due(now clock.Time, dip bool) bool {
 	return now >= s.next || dip && now >= s.next.Add(-slowdownEvery/2)
 }

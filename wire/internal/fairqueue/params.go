@@ -4,8 +4,9 @@ import "time"
 
 // Tunables.
 const (
-	// NetworkShare limits a network: it may hold at most NetworkShare × the number of free buffers. Of 64 buffers a
-	// network may hold 57, so some are left for other networks. Of 8 buffers or fewer, a network may hold all.
+	// NetworkShare limits a network: it gets another buffer only while it holds fewer than NetworkShare × the number of
+	// free buffers. Of 64 buffers a network may hold 57, so some are left for other networks. Of 8 buffers or fewer, a
+	// network may hold all.
 	NetworkShare = 8
 	// ProgressTimeout is how long an unfinished message may hold a buffer without progress while other flows wait for a
 	// buffer. After an outage of 500 ms, a sender tries again within 300 ms, so a message may pause for 800 ms.

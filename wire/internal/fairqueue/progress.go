@@ -17,9 +17,11 @@ type bucket struct {
 	bytes   uint64
 }
 
-// The method update first drains the bucket by the time in which other flows have waited since the last update. The
-// arguments starved and delayed are the readings of the two stopwatches that measure this time. Then update adds the
-// time that the bytes received since the last update would take at MinRate. The argument size bounds the tokens.
+// The method update drains and fills the bucket. The arguments starved and delayed are the readings of two stopwatches.
+// The queue's stopwatch (starved) runs while flows wait and no buffer is free. The network's stopwatch (delayed) runs
+// while flows of the same network wait. Each reading has increased by some time since the last update. First, update
+// removes the longer of these two times from the bucket. Then it adds the time that the bytes received since the last
+// update would take at MinRate, but fills the bucket only up to the argument size.
 func (b *bucket) update(starved, delayed time.Duration, bytes uint64, size time.Duration) {
 	drained := max(starved-b.starved, delayed-b.delayed)
 	filled := time.Duration(min(bytes-b.bytes, 1<<30)) * (time.Second / MinRate)

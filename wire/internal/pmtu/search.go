@@ -23,8 +23,9 @@ const (
 	maxWait = time.Second
 )
 
-// Usual lists the UDP payloads of common links in bytes. The first six are those of jumbo frames, frames of 4 KiB and
-// Ethernet, each first for IPv4 and then for IPv6. The last is that of Ethernet with tunnel headers.
+// Usual lists the UDP payloads of common links in bytes. The first six are three pairs: jumbo frames, frames of 4 KiB,
+// and Ethernet frames of 1500 bytes. The first number of a pair is for IPv4, the second for IPv6. The last of the seven
+// payloads leaves room for tunnel headers in an Ethernet frame.
 var Usual = [...]int{8972, 8952, 4052, 4032, 1472, 1452, 1400}
 
 // Action is what the owner of a Search has to do.

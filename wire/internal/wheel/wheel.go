@@ -111,9 +111,10 @@ func (w *Wheel) Next() (int64, bool) {
 	return 0, false
 }
 
-// Advance moves the clock of the wheel to the time now, in nanoseconds. It disarms every due timer and calls the
-// function fire for it. This function may set and stop any timer. Advance fires at most limit timers. If more are due,
-// the clock stays behind, Next returns a time in the past, and the next Advance continues.
+// Advance moves the clock of the wheel to the time now, in nanoseconds. It disarms every timer whose deadline has come,
+// and calls the function fire with its index. The function fire may set and stop any timer. One call of Advance fires
+// at most limit timers. If more timers are due, Advance stops the clock at the tick of these timers. Next then returns
+// a time in the past, and the next call of Advance continues.
 func (w *Wheel) Advance(now int64, limit int, fire func(id int32)) {
 	to := now >> tickBits
 	for w.armed > 0 && w.now <= to {
