@@ -53,6 +53,31 @@ func TestAttack21OneAddress(t *testing.T) {
 	}
 }
 
+// Attack 21: one address gets connections that we end, and does not confirm the Close. While Close is repeated, such a
+// connection occupies a slot of the table, so it must count for its address.
+func TestAttack21LingersCount(t *testing.T) {
+	s := newSiege(t)
+	e := s.victim.eng
+	cv, _ := s.join(plain)
+	used, slots := e.conns.used, e.table.live
+	if err := e.Disconnect(cv, false); err != nil {
+		t.Fatal(err)
+	}
+	if e.conns.used != used || e.table.live != slots {
+		t.Errorf("%d places and %d slots while Close is repeated, want %d and %d", e.conns.used, e.table.live, used, slots)
+	}
+	s.run(e.host.limits.GiveUp + 3*time.Second)
+	if e.conns.used != used-1 || e.table.live != slots-1 {
+		t.Errorf("%d places and %d slots at the end, want %d and %d", e.conns.used, e.table.live, used-1, slots-1)
+	}
+	s.drain()
+	s.want(s.victim.connect, KindDisconnected)
+	s.finish()
+	if e.conns.used != 0 || len(e.conns.held) != 0 {
+		t.Errorf("%d places of %d holders left", e.conns.used, len(e.conns.held))
+	}
+}
+
 // Attack 21: a few addresses of a network take all places that a quota allows the network. Another address of the
 // network must still get one place, but not a second place. A host that has every address of a network must leave
 // places for other networks.

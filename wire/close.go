@@ -19,6 +19,7 @@ type linger struct {
 	heard    Time          // when the peer's last packet came
 	tries    int           // Close packets sent
 	wait     time.Duration // time to the next repeat; doubles
+	passive  bool          // it still counts as a connection of the peer's address
 }
 
 // key returns the key under which an ICMP message that quotes Close finds the connection.
@@ -86,9 +87,7 @@ func (e *Engine) Drop(c *Conn) {
 
 // drop ends a connection without a packet to the peer, because the engine closes.
 func (c *Conn) drop() {
-	c.leave()
-	c.eng.table.release(c.slot)
-	c.eng.link.Release(c.path)
+	c.release()
 	c.reportEnd(KindDisconnected, StatusFlushed)
 }
 
@@ -106,7 +105,7 @@ func (c *Conn) finish(k Kind, bye proto.Goodbye) {
 		return
 	}
 	l := &linger{path: c.path, peerAddr: c.peerAddr, bye: bye, heard: c.lastHeard, wait: closeRetry, header: c.header(proto.Close, c.sent.Nxt)}
-	c.leave()
+	l.passive = c.leave()
 	e.table.detach(c.slot, l)
 	c.host.peers.add(l.key(), peerName{c.cid, e.portReports.destination(c.path)})
 	e.sendClose(c.slot, l)
@@ -115,14 +114,23 @@ func (c *Conn) finish(k Kind, bye proto.Goodbye) {
 
 // end closes a connection without sending Close, because the peer does not know it, has closed it, or has ended.
 func (c *Conn) end(k Kind, s Status) {
-	c.leave()
-	c.eng.table.release(c.slot)
-	c.eng.link.Release(c.path)
+	c.release()
 	c.reportEnd(k, s)
 }
 
-// leave removes the connection from every list of the engine.
-func (c *Conn) leave() {
+// release removes the connection from the engine, with its slot, its path and its place among the connections of the
+// peer's address.
+func (c *Conn) release() {
+	if c.leave() {
+		c.eng.conns.give(c.peerAddr)
+	}
+	c.eng.table.release(c.slot)
+	c.eng.link.Release(c.path)
+}
+
+// leave removes the connection from every list of the engine, but keeps its slot, its path and its place among the
+// connections of the peer's address. The result passive is true if it has such a place.
+func (c *Conn) leave() (passive bool) {
 	e := c.eng
 	c.dropAllEarly()
 	e.wheel.Stop(c.slot)
@@ -130,8 +138,7 @@ func (c *Conn) leave() {
 	if c.peerKnown {
 		c.host.peers.remove(peerKey{c.peerAddr, c.peerCID, c.peerTag}, c.cid)
 	}
-	if c.req != nil {
-		e.conns.give(c.req.From.Addr())
+	if passive = c.req != nil; passive {
 		e.forget(c.req)
 		c.req = nil
 	}
@@ -141,6 +148,7 @@ func (c *Conn) leave() {
 	e.sched.remove(c)
 	c.ack.listed = false // acknowledge removes it from the list
 	c.recv.target.region = nil
+	return passive
 }
 
 // reportEnd tells the consumer that the connection has ended: it sets the state, completes all posted entries, and
@@ -237,9 +245,13 @@ func (e *Engine) sendClose(slot int32, l *linger) {
 	l.wait = min(2*l.wait, maxRTO)
 }
 
-// endLinger frees the slot and the path of a lingering connection.
+// endLinger frees the slot, the path and the place of a lingering connection. The connection has kept its place, so
+// that a peer whose connections linger cannot fill the table with further connections.
 func (e *Engine) endLinger(slot int32, l *linger) {
 	e.wheel.Stop(slot)
+	if l.passive {
+		e.conns.give(l.peerAddr)
+	}
 	e.host.peers.remove(l.key(), l.bye.CID)
 	e.link.Release(l.path)
 	e.table.release(slot)
@@ -303,7 +315,8 @@ func (c *Conn) peerClosed(h *proto.Header, g *proto.Goodbye) {
 }
 
 // failNamedRequest completes the request that the peer's Close names, with the status that belongs to the reason. All
-// earlier requests succeed, because the peer handles requests in order.
+// earlier requests succeed, because the peer handles requests in order. A request that has not been sent is not
+// completed so: the peer cannot have handled it, and a bind before it has not been executed.
 func (c *Conn) failNamedRequest(g *proto.Goodbye) {
 	var s Status
 	switch g.Reason {
@@ -324,8 +337,8 @@ func (c *Conn) failNamedRequest(g *proto.Goodbye) {
 	if g.Op == proto.OpReadResp {
 		n = seq.Num(g.Num)
 	}
-	if done := seq.Num(c.sq.done.Load()); n.Less(done) || !n.Less(seq.Num(c.sq.posted.Load())) {
-		return
+	if n.Less(seq.Num(c.sq.done.Load())) || !(position{Op: n}).Before(c.sq.next) {
+		return // it has completed, or nothing of it has been sent
 	}
 	c.succeedBefore(n)
 	c.failRequest(n, s)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/datxdp/datxdp/internal/simlink"
+	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
 // bind binds a window to size bytes of a node's memory and waits for the completion.
@@ -135,6 +136,16 @@ func TestBindsLeaveNothing(t *testing.T) {
 		"crash of the peer": func(w *world, c *Conn) error {
 			w.crash(w.nodes[1])
 			w.run(time.Minute)
+			return nil
+		},
+		"a Close that names a request which was not sent": func(w *world, c *Conn) error {
+			w.nodes[0].post(c, c.PostSend(nil, 0, 0))
+			c.peerClosed(&proto.Header{}, &proto.Goodbye{Reason: proto.ReasonAccess, Num: 1})
+			for e := (Completion{}); w.nodes[0].request.Pop(&e); {
+				if e.Status != StatusFlushed {
+					w.t.Errorf("%+v was never executed", e)
+				}
+			}
 			return nil
 		},
 	} {
