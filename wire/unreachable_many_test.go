@@ -70,6 +70,25 @@ func TestAttackForgedUnreachable(t *testing.T) {
 	}
 }
 
+// Attack 27: the connection table has grown to 65,000 slots, which are free again. The search for connections to a
+// closed port must pass over them in few Polls, because each Poll of the search follows the one before without a pause.
+func TestAttackReportsAfterManyConnections(t *testing.T) {
+	w := newWorld(t, simlink.Config{Delay: 20 * time.Microsecond, Refuse: true}, 2)
+	a := w.nodes[0]
+	ca, _ := w.pair(plain)
+	a.eng.table.slots = append(a.eng.table.slots, make([]slotEntry, 65_000)...)
+	w.exactly(time.Second)
+	r := &a.eng.portReports
+	r.note(r.destination(ca.path), 1, Time(w.net.Now()), len(a.eng.table.slots))
+	polls := 0
+	for ; r.next(0) == 0; polls++ {
+		a.eng.Poll(Time(w.net.Now()))
+	}
+	if polls < 2 || polls > 200 {
+		t.Errorf("the search took %d Polls", polls)
+	}
+}
+
 // Thousands of connections to a killed process must end within seconds, although the host of the process sends only a
 // burst of six ICMP messages and then one per second. If the host has used up its burst before, it sends no ICMP
 // message for some time, and the connections may end that much later.
