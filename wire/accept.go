@@ -141,9 +141,9 @@ func (e *Engine) sendReject(r *Request) {
 	e.sendHello(x.path, &h, &x.body)
 }
 
-// rememberRejected stores a rejected request in place of the oldest one, so that a repeated Connect gets the same
-// Reject. Otherwise a Connect that arrives late, or that the requester repeats because Reject was lost, would become a
-// new request.
+// rememberRejected stores a rejected request so that a repeated Connect gets the same Reject. If there is no room, the
+// request replaces the oldest stored one. Without a stored request, a Connect that arrives late, or that the requester
+// repeats because Reject was lost, would become a new request.
 func (e *Engine) rememberRejected(r *Request) {
 	e.leaveHalfOpen(r)
 	r.gone = true

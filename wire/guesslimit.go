@@ -23,9 +23,9 @@ type guessCounts map[netip.Prefix]*guessCount
 // have no other effect. Each further wrong key blocks the holder for a time that doubles with the count, up to
 // maxBlock.
 //
-// The argument extend says what happens if the holder is blocked already. If extend is true, the wrong key lengthens
-// the time for which the holder is blocked. If extend is false, the wrong key does not change this time, and after its
-// end the holder is not blocked again for at least maxBlock.
+// The argument extend matters only if the holder is blocked already. If extend is true, the wrong key lengthens the
+// time for which the holder is blocked. If extend is false, the wrong key does not change this time, and after its end
+// the holder is not blocked again for at least maxBlock.
 func (p guessCounts) record(holder netip.Prefix, now Time, freeKeys int, maxBlock time.Duration, extend bool) {
 	x := p[holder]
 	if x == nil {

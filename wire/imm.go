@@ -4,7 +4,7 @@ import "github.com/datxdp/datxdp/wire/internal/proto"
 
 // PostWriteImm queues an RDMA write of all segments to a remote address. When the write has arrived, it consumes a
 // receive at the peer, and the completion of that receive has the immediate data imm. The memory of that receive is not
-// written. The write is ordered like a message.
+// written. Such writes and messages consume the receives in the order in which they were posted.
 func (c *Conn) PostWriteImm(segs []Segment, cookie uint64, to Remote, imm uint32, flags WorkFlags) error {
 	n, err := c.checkSegments(c.writeIOV.Load(), segs, LocalRead|LocalWrite, c.maxRDMA.Load())
 	if err != nil {

@@ -81,8 +81,8 @@ func (e *Engine) mayReply(bufs []link.Buf) bool {
 	return !e.forwarded && len(bufs) == 1 && e.replyLimit.allow(e.source(&bufs[0]), e.now)
 }
 
-// handleReset handles a Reset. A Reset names the connection by the peer's ID. handleReset replaces that ID by our ID,
-// which names the engine that owns the connection, and forwards the Reset to that engine.
+// handleReset handles a Reset. A Reset names the connection by the ID that the peer has chosen for it. handleReset
+// replaces that ID by our ID, which names the engine that owns the connection, and forwards the Reset to that engine.
 func (e *Engine) handleReset(h *proto.Header, bufs []link.Buf) {
 	if !e.forwarded {
 		name, ok := e.host.peers.find(peerKey{e.source(&bufs[0]), h.CID, h.Tag})

@@ -135,7 +135,7 @@ func (c *Conn) input(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 }
 
 // sackOf returns the SACK block of a packet, or nil if the packet has none. It reports false if the block is malformed,
-// or if a packet of that type may not carry one.
+// or if the packet is not an Ack: no other packet may carry a SACK block.
 func sackOf(h *proto.Header, bufs []link.Buf, total int) (sack []byte, ok bool) {
 	if h.Flags&proto.HasSACK == 0 {
 		return nil, true

@@ -206,8 +206,8 @@ func TestAttack22BurstsAreNoStall(t *testing.T) {
 	}
 }
 
-// The time in which an engine is stopped does not count as silence of the peers. But a connection to a silent peer must
-// break at last, even if the engine is stopped again and again.
+// The time in which an engine is stopped must not count as silence of the peers. But a connection to a silent peer must
+// break in the end, even if the engine is stopped again and again.
 func TestStopsForgiveTheirLength(t *testing.T) {
 	w := newWorldOf(t, simlink.Config{Delay: 20 * time.Microsecond}, Limits{GiveUp: 2 * time.Second}, 2)
 	a, b := w.nodes[0], w.nodes[1]

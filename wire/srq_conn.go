@@ -33,7 +33,8 @@ func (q *SharedQueue) newConn(notice func(Notice)) *sharedRecv {
 }
 
 // The method receive returns the receive for the message that is arriving. It takes the receive from the queue when the
-// message begins. It returns nil if the connection gets no receive, or if taking the receive has ended the connection.
+// message begins. It returns nil if the connection gets no receive, or if taking the receive has exceeded the hard
+// watermark, which ends the connection (see SetMarks).
 func (s *sharedRecv) receive(c *Conn) *work {
 	if !s.held.Load() {
 		if !s.q.take(c) {

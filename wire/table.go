@@ -28,8 +28,9 @@ type connTable struct {
 	lastConn *Conn
 }
 
-// minFreeSlots is the number of freed slots that the table keeps before it reuses the oldest one. So an ID repeats only
-// after many connections, and a late packet finds no new connection under its ID.
+// minFreeSlots is the number of freed slots that the table keeps before it reuses the oldest one. A reused slot has the
+// next of its 127 generations, so an ID repeats only after thousands of connections. Until then, a late packet finds no
+// new connection under its ID.
 const minFreeSlots = 64
 
 func (t *connTable) take(c *Conn) (int32, uint32, error) {

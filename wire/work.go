@@ -69,9 +69,9 @@ type work struct {
 	only   [1]Segment
 }
 
-// workRing holds work queue entries from posting to completion. Posters write entries and hold mu; the engine's owner
-// reads them. The field posted counts all entries ever posted, and the field done counts all entries ever completed,
-// both modulo 2^32.
+// workRing holds work queue entries from posting to completion. A poster holds mu while it writes an entry. The
+// engine's owner reads the entries. The field posted counts all entries ever posted, and the field done counts all
+// entries ever completed, both modulo 2^32.
 type workRing struct {
 	mu     sync.Mutex
 	slots  []work

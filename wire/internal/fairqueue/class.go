@@ -10,9 +10,9 @@ import (
 //
 // A peer has proven itself if three conditions hold: it has had flows for ProvenTime, it has sent a whole message, and
 // none of its messages was slow (see SlowMessage). A crowd of attackers does not delay such a peer, however many
-// networks the attackers have. In a network with slow peers, a peer that has not sent a whole message waits behind the
-// peers that have sent a whole message. Otherwise an attacker could evade class slowPeer by using ever new addresses of
-// the network.
+// networks the attackers have. If a peer of a network counts as slow, each peer of this network that has not sent a
+// whole message yet has class slowNetwork. Otherwise an attacker could evade class slowPeer by using ever new addresses
+// of the network.
 type class uint8
 
 // Classes.

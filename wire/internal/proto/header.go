@@ -136,8 +136,9 @@ func (h *Header) Parse(b []byte) bool {
 	return p[offType]>>4 == Version && h.Type >= Data && h.Type < numTypes
 }
 
-// Connects of all versions have these fields at the same offsets: version and type in byte 0, the PSN in the header,
-// and the sender's CID and tag after the header. An answer needs only these fields.
+// minForeign is the least size of a Connect of another version. Connects of all versions have these fields at the same
+// offsets: version and type in byte 0, the PSN in the header, and the sender's CID and tag after the header. An answer
+// needs only these fields.
 const minForeign = HeaderSize + 8 + TrailerSize
 
 // Foreign parses a Connect of another protocol version. It reads only the fields that have the same offsets in all
