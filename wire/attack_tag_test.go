@@ -62,8 +62,8 @@ func TestAttack02WrongTag(t *testing.T) {
 }
 
 // Attack 14: packets with the right tag and numbers come from another IP address. They must be refused and answered
-// like packets with a wrong tag. Packets from another port of the peer's address must be accepted, because a peer
-// chooses its source port.
+// like packets with a wrong tag. Packets from another port of the peer's address must be accepted, because a peer may
+// send from any source port.
 func TestAttack14OtherAddress(t *testing.T) {
 	s := newSiege(t)
 	cv, _ := s.join(plain)

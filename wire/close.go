@@ -257,8 +257,9 @@ func (e *Engine) endLinger(slot int32, l *linger) {
 	e.table.release(slot)
 }
 
-// handleClose ends the connection that the peer has closed, and answers Close with Closed. It answers the Close of an
-// unknown connection too, because an earlier Closed may have been lost.
+// handleClose ends the connection that the peer has closed, and answers Close with Closed. If Closed is lost, the peer
+// repeats Close, but this side no longer knows the connection. Therefore handleClose answers the Close of an unknown
+// connection too.
 func (e *Engine) handleClose(h *proto.Header, body []byte, bufs []link.Buf) (kept bool) {
 	var g proto.Goodbye
 	if !g.Parse(body) {
@@ -314,9 +315,10 @@ func (c *Conn) peerClosed(h *proto.Header, g *proto.Goodbye) {
 	c.end(kind, StatusFlushed)
 }
 
-// failNamedRequest completes the request that the peer's Close names, with the status that belongs to the reason. All
-// earlier requests succeed, because the peer handles requests in order. A request that has not been sent is not
-// completed so: the peer cannot have handled it, and a bind before it has not been executed.
+// failNamedRequest completes the request that the peer's Close names as failed, with the status that belongs to the
+// reason in Close. The peer handles requests in order, so it has executed all earlier requests, and these succeed. If
+// Close names a request that has not been sent, failNamedRequest completes nothing: the peer cannot have handled that
+// request, and a bind before it has not been executed.
 func (c *Conn) failNamedRequest(g *proto.Goodbye) {
 	var s Status
 	switch g.Reason {

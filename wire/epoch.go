@@ -51,9 +51,11 @@ func (c *Conn) askEpoch() {
 
 // enterEpoch handles the epoch of an arriving packet. The epoch is a single bit. If the bit of the packet differs from
 // the receiver's epoch, the packet is either the first of a new epoch or a late packet of the old epoch. The time stamp
-// shows which of the two is true: only a packet of a new epoch has a later time stamp than all packets before. Then
-// enterEpoch changes the receiver's epoch and drops all early packets. enterEpoch reports false if the packet must be
-// dropped, because its epoch is old or because the new epoch cannot begin yet.
+// shows which of the two is true: only a packet of a new epoch has a later time stamp than all packets before. For such
+// a packet, enterEpoch changes the receiver's epoch and drops all early packets.
+//
+// enterEpoch reports false if the packet must be dropped, because its epoch is old or because the new epoch cannot
+// begin yet.
 func (c *Conn) enterEpoch(h *proto.Header) bool {
 	r := &c.recv
 	newer := int32(h.TS-r.newest) > 0

@@ -64,8 +64,9 @@ const (
 	CauseNotReady               // receiver not ready
 	CauseEvicted                // reneging: the peer held the packet as early and dropped it
 	// CauseBlackHole: the path stopped passing packets of the current size. All outstanding data is cut into smaller
-	// packets and sent again. This includes the data of early packets that the peer holds, because the peer drops
-	// them. RetransmitsBy counts the large packets, not the small ones.
+	// packets and sent again (see epochChange). This includes the data of early packets that the peer has acknowledged
+	// selectively, because the peer drops its early packets at an epoch change. RetransmitsBy counts the large packets,
+	// not the small ones.
 	CauseBlackHole
 	NumCauses
 )

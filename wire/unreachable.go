@@ -18,7 +18,8 @@ import (
 // connectPortClosed.
 //
 // A connection sends no Close to a process that is known to have ended. Otherwise thousands of connections would send
-// and repeat Close, the kernel would answer each Close with ICMP, and other connections of the engine would wait.
+// and repeat Close, and the kernel would answer each Close with ICMP. This work would delay the other connections of
+// the engine.
 
 // closedPort is an address and port that a report has named.
 type closedPort struct {
