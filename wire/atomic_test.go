@@ -70,8 +70,8 @@ func TestCompareSwap(t *testing.T) {
 	}
 }
 
-// The response to an atomic is kept until it is acknowledged. If the response is lost, the same response must be sent
-// again, even if the word has changed and the region is unregistered.
+// The response to an atomic must be kept until it is acknowledged. If the response is lost, the same response must be
+// sent again, even if the word has changed and the region is unregistered.
 func TestAtomicAnswerKept(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: 5 * time.Microsecond}, 2)
 	a, b := w.nodes[0], w.nodes[1]

@@ -48,7 +48,7 @@ func TestAttack05HalfTheNumbersWhenIdle(t *testing.T) {
 //   - If the sender does not know the tag, no response may leave. The same holds if the sender knows the tag but sends
 //     from another address.
 //   - If the genuine peer requests the read and acknowledges nothing, only the first window of the response may leave.
-//     The packets of this window are sent again at growing intervals until the connection breaks.
+//     The packets of this window may be sent again only at growing intervals, until the connection breaks.
 func TestAttack06ReadForgedSource(t *testing.T) {
 	const size = 1 << 20
 	s := newSiege(t)

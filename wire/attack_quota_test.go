@@ -53,8 +53,8 @@ func TestAttack21OneAddress(t *testing.T) {
 	}
 }
 
-// Attack 21: one address gets connections that we end, and does not confirm the Close. While Close is repeated, such a
-// connection occupies a slot of the table, so it must count for its address.
+// Attack 21: a peer does not answer the Close of its connections. While the victim repeats Close, such a connection
+// occupies a slot of the table. Meanwhile it must count against the quota of the peer's address.
 func TestAttack21LingersCount(t *testing.T) {
 	s := newSiege(t)
 	e := s.victim.eng
@@ -201,8 +201,9 @@ func TestPenaltiesAreBounded(t *testing.T) {
 	}
 }
 
-// Attack 15: a host uses many addresses of an IPv6 /64 to guess remote keys. Each of these addresses is blocked because
-// of its own guesses. An honest host with another address of the same /64 must be blocked for less than a second.
+// Attack 15: a host uses many addresses of an IPv6 /64 to guess remote keys. Each of these addresses must be blocked
+// because of its own guesses. An honest host with another address of the same /64 may be blocked because of its
+// neighbours' guesses, but for less than a second.
 func TestAttack15NeighbourOfAGuesser(t *testing.T) {
 	p := newGuessLimiter()
 	guesser := func(i int) netip.Addr {

@@ -81,8 +81,8 @@ func (r *workRing) window(n seq.Num) *Window {
 	return r.wins[uint32(n)&r.mask]
 }
 
-// atBind reports whether the next request to send is a bind that need not wait. The congestion window does not limit a
-// bind, because a bind sends nothing.
+// atBind reports whether the next request to send is a bind that may execute now. The congestion window does not limit
+// a bind, because a bind sends nothing.
 func (c *Conn) atBind() bool {
 	q := &c.sq
 	if !q.binds || q.next.Op == q.counted || q.next.Off != 0 {

@@ -118,8 +118,8 @@ func (c *Conn) end(k Kind, s Status) {
 	c.reportEnd(k, s)
 }
 
-// release removes the connection from the engine, with its slot, its path and its place among the connections of the
-// peer's address.
+// release removes the connection from the engine and frees its slot and its path. It also returns the place that the
+// connection holds in the quota of connections.
 func (c *Conn) release() {
 	if c.leave() {
 		c.eng.conns.give(c.peerAddr)
@@ -128,8 +128,8 @@ func (c *Conn) release() {
 	c.eng.link.Release(c.path)
 }
 
-// leave removes the connection from every list of the engine, but keeps its slot, its path and its place among the
-// connections of the peer's address. The result passive is true if it has such a place.
+// leave removes the connection from every list of the engine. The connection keeps its slot, its path and its place in
+// the quota of connections. The result passive is true if it has such a place, because it was requested by the peer.
 func (c *Conn) leave() (passive bool) {
 	e := c.eng
 	c.dropAllEarly()
@@ -245,8 +245,8 @@ func (e *Engine) sendClose(slot int32, l *linger) {
 	l.wait = min(2*l.wait, maxRTO)
 }
 
-// endLinger frees the slot, the path and the place of a lingering connection. The connection has kept its place, so
-// that a peer whose connections linger cannot fill the table with further connections.
+// endLinger frees the slot and the path of a lingering connection, and returns its place in the quota of connections.
+// The connection keeps the place until then. Otherwise a peer could fill the table with lingering connections.
 func (e *Engine) endLinger(slot int32, l *linger) {
 	e.wheel.Stop(slot)
 	if l.passive {

@@ -40,8 +40,8 @@ type intake struct {
 	finished bool        // all chunks are handled, so a later panic is not a memory fault
 }
 
-// The method consume defers catchIntake. After a fault in the memory in which a chunk was placed, it breaks the
-// connection.
+// The method consume defers catchIntake. After a fault in the memory in which a chunk was placed, catchIntake breaks
+// the connection.
 func (c *Conn) catchIntake(in *intake, next *bool) {
 	if in.finished {
 		return

@@ -27,9 +27,11 @@ func headerOf(w *work) int {
 }
 
 // pieceOf returns how many bytes of an operation, from offset off, fit into a packet. The argument room is the free
-// space of the packet in bytes. A negative result means that the operation should wait for the next packet. This is so
-// if the chunk header of the operation does not fit. It is also so if the rest of the operation does not fit and should
-// not be divided, because the rest or the free space is small (see smallOp).
+// space of the packet in bytes. A negative result means that the operation should wait for the next packet. There are
+// two such cases:
+//   - The chunk header of the operation does not fit.
+//   - The rest of the operation does not fit, and dividing it is not worth a second chunk: the rest is at most smallOp
+//     bytes long, or less than smallOp bytes would fit.
 func pieceOf(w *work, off uint32, room int) int {
 	room -= headerOf(w)
 	if w.op.hasResponse() {

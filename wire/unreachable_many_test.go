@@ -70,8 +70,9 @@ func TestAttackForgedUnreachable(t *testing.T) {
 	}
 }
 
-// Attack 27: the connection table has grown to 65,000 slots, which are free again. The search for connections to a
-// closed port must pass over them in few Polls, because each Poll of the search follows the one before without a pause.
+// Attack 27: the connection table has 65,000 free slots, because it had many connections before. A search for
+// connections to a closed port must pass over these slots in few Polls, because the engine polls without a pause until
+// the search has ended.
 func TestAttackReportsAfterManyConnections(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: 20 * time.Microsecond, Refuse: true}, 2)
 	a := w.nodes[0]

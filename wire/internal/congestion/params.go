@@ -18,7 +18,7 @@ const (
 	LossFactor  = 0.7
 	NoiseFactor = 0.9
 	// DelayTarget is the round trip above which a window of 16 packets shrinks on a short path. On a longer path, the
-	// window shrinks if the round trip exceeds 1.25 times the base delay.
+	// window shrinks if the round trip exceeds 1.25 times the base delay (the round trip of the empty network).
 	DelayTarget = 100 * time.Microsecond
 	// BasePeriod: the base delay is the shortest round trip of the current BasePeriod and the one before.
 	BasePeriod = 5 * time.Second

@@ -179,10 +179,10 @@ func (s *Sent) markLost(last seq.Num, sentBy clock.Time, cause uint8) bool {
 	return s.lost > was
 }
 
-// ProbeTail marks the newest packet that is not known to have arrived as lost, and allows it to exceed the congestion
-// window. So the caller sends this packet again as a tail loss probe (RFC 8985 §7). The peer's answer to the probe
-// shows which other packets are missing. If no packet was lost and the peer was only slow, the probe has cost one
-// packet. Sending all outstanding packets again would have cost a whole window.
+// ProbeTail chooses the newest packet that is not known to have arrived. It marks this packet lost and allows it to
+// exceed the congestion window, so that the caller sends it again as a tail loss probe (RFC 8985 §7). The peer's answer
+// to the probe shows which other packets are missing. If no packet was lost and the peer was only slow, the probe has
+// cost one packet. Sending all outstanding packets again would have cost a whole window.
 func (s *Sent) ProbeTail(cause uint8) {
 	for psn := s.Nxt - 1; s.Una.LessEq(psn); psn-- {
 		if p := s.At(psn); !p.sacked && !p.lost {
