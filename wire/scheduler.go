@@ -108,8 +108,8 @@ func (c *Conn) requestMode() sendMode {
 }
 
 // waitsFor returns sendPacket if request w may begin now, and sendCredit if w waits for credit. It returns sendNone if
-// earlier reads must complete first. Atomics count as reads here. There are two such cases: w has the flag Fence, or w
-// is a read and the peer allows no further outstanding read.
+// w must wait until earlier reads or atomics have completed. There are two such cases: w has the flag Fence, or w is
+// itself a read or an atomic and the peer serves no more of them at a time.
 func (c *Conn) waitsFor(w *work) sendMode {
 	if w.flags&Fence != 0 && c.readsOut > 0 {
 		return sendNone
@@ -269,8 +269,9 @@ func (s *scheduler) polled(elapsed time.Duration) {
 // fill adds a time to the bucket, up to its size.
 func (s *scheduler) fill(d time.Duration) { s.bucket = min(s.bucket+d, bucketSize*tokenTime) }
 
-// deferPost reports whether a post on c should not ask for a poll. Such a post can wait, because the consumer is taking
-// completions and will poll when none is left. At most maxDeferred posts in a row are deferred.
+// deferPost reports whether a post on c is deferred: the post then does not ask for a poll. Such a post can wait,
+// because the consumer is taking completions and will poll when none is left. At most maxDeferred posts in a row are
+// deferred.
 func (s *scheduler) deferPost(c *Conn) bool {
 	if s.deferred < maxDeferred && s.busy && c.consuming() {
 		s.deferred++

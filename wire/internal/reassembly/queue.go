@@ -20,8 +20,8 @@ type Packet struct {
 	Total int // bytes, header to trailer
 }
 
-// Queue holds the early packets of one connection by PSN. The zero value is empty. In all methods, argument next is the
-// PSN that the receiver expects. No held packet precedes that PSN.
+// Queue holds the early packets of one connection by PSN. The zero value is empty. In all methods, the argument next is
+// the PSN that the receiver expects. No held packet precedes that PSN.
 type Queue struct {
 	slots   []Packet // length is a power of two
 	packets int
