@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
+	"hash"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -25,6 +27,35 @@ func TestSlowest(t *testing.T) {
 		if got := (&sender{all: tt.all}).slowest(); got != tt.want {
 			t.Errorf("%d receivers: got %d, want %d", len(tt.all), got, tt.want)
 		}
+	}
+}
+
+// overwriter is a hash during whose computation the sender overwrites the chunk.
+type overwriter struct {
+	hash.Hash
+	chunk []byte
+}
+
+func (o *overwriter) Write(p []byte) (int, error) {
+	copy(o.chunk, "forged")
+	return o.Hash.Write(p)
+}
+
+// TestStore: the file and the hash get the same bytes, even if the sender overwrites the chunk meanwhile.
+func TestStore(t *testing.T) {
+	chunk := []byte("honest")
+	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	in := &incoming{file: file, hash: &overwriter{sha256.New(), chunk}}
+	if err := in.store(chunk); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(file.Name())
+	if sum := sha256.Sum256(got); err != nil || !bytes.Equal(in.hash.Sum(nil), sum[:]) {
+		t.Errorf("the file has %q, %v, and the hash is that of other bytes", got, err)
 	}
 }
 

@@ -33,6 +33,7 @@ type incoming struct {
 	chunks int   // chunks that have arrived
 	file   *os.File
 	hash   hash.Hash
+	stable []byte // copy of the current chunk
 
 	patience time.Duration // longest wait for the sender's next message
 }
@@ -259,8 +260,7 @@ func (in *incoming) chunk(n uint64) error {
 	if n == 0 || n != uint64(min(chunkSize, in.left)) { // only the last chunk may be shorter
 		return fmt.Errorf("a chunk of %d bytes where %d are left", n, in.left)
 	}
-	data := in.data[in.chunks%window*chunkSize:][:n]
-	if _, err := io.MultiWriter(in.file, in.hash).Write(data); err != nil {
+	if err := in.store(in.data[in.chunks%window*chunkSize:][:n]); err != nil {
 		return err
 	}
 	in.chunks++
@@ -269,6 +269,14 @@ func (in *incoming) chunk(n uint64) error {
 		return err
 	}
 	return in.ep.PostSend(nil, 0, dat.CompletionDefault)
+}
+
+// store writes a chunk to the file and to the hash. The sender may write to the registered memory at any time, so store
+// copies the chunk first: the file and the hash get the same bytes.
+func (in *incoming) store(chunk []byte) error {
+	in.stable = append(in.stable[:0], chunk...)
+	_, err := io.MultiWriter(in.file, in.hash).Write(in.stable)
+	return err
 }
 
 // compare keeps the file if the two checksums are equal, and sends ours to the sender.
