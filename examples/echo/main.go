@@ -7,6 +7,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -199,7 +200,7 @@ func talk(ctx context.Context, ia *dat.IA, server netip.Addr, in io.Reader, out 
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "%s\t%v\n", c.data[lineSize:][:len(lines.Bytes())], took)
+		fmt.Fprintf(out, "%s\t%v\n", lines.Bytes(), took)
 	}
 	if err := lines.Err(); err != nil {
 		return fmt.Errorf("%w: a line may have %d bytes", err, lineSize-1)
@@ -255,6 +256,9 @@ func (c *client) roundTrip(ctx context.Context, line []byte) (took time.Duration
 		}
 		if ev.Op == dat.DTOReceive {
 			took = time.Since(start)
+			if answer := c.data[lineSize:][:ev.Length]; !bytes.Equal(answer, line) { // quoted: it may control the terminal
+				return 0, fmt.Errorf("the server has answered %q", answer)
+			}
 		}
 	}
 	return took, nil

@@ -110,3 +110,44 @@ func TestClientsThatDoNothing(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestForeignAnswer: a server that answers with other bytes than it got cannot print them on the client's terminal.
+func TestForeignAnswer(t *testing.T) {
+	const at = "127.82.2.1"
+	ia := open(t, at)
+	pz, err1 := ia.CreatePZ()
+	evd, err2 := ia.CreateEVD(8, nil, dat.EVDCR|dat.EVDConnection|dat.EVDDTO)
+	_, err3 := ia.CreatePSP(service, evd, dat.PSPConsumer)
+	ep, err4 := ia.CreateEP(pz, dat.EPConfig{RecvEVD: evd, RequestEVD: evd, ConnectEVD: evd})
+	mem, err5 := ia.CreateLMR([]byte("\x1b]0;owned\a"), pz, dat.MemLocalRead|dat.MemLocalWrite)
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+		t.Fatal(err)
+	}
+	room, err := ia.CreateLMR(make([]byte, lineSize), pz, dat.MemLocalWrite)
+	if err == nil {
+		err = ep.PostRecv([]dat.LMRTriplet{room.Segment(0, lineSize)}, 0, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	done := make(chan error, 1)
+	go func() {
+		done <- talk(t.Context(), open(t, "127.82.2.2"), netip.MustParseAddr(at), strings.NewReader("hello\n"), &out)
+	}()
+	for ev, err := range evd.Events(t.Context()) {
+		if err == nil && ev.Number == dat.EventConnectionRequest {
+			err = ev.CR.Accept(ep, nil)
+		} else if err == nil && ev.Op == dat.DTOReceive && ev.Number == dat.EventDTOCompletion {
+			if err = ep.PostSend([]dat.LMRTriplet{mem.Segment(0, 10)}, 0, 0); err == nil {
+				break
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := <-done; err == nil || strings.ContainsRune(err.Error(), 0x1b) || out.Len() != 0 {
+		t.Errorf("printed %q, error %v", out.String(), err)
+	}
+}
