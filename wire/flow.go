@@ -26,8 +26,8 @@ type rnr struct {
 	until Time          // end of the wait
 }
 
-// The method update stores the credit from a packet if the packet grants more than before, and then returns true. The
-// argument msn is the number of the next message to send.
+// The method update notes from header h whether the peer gives credit at all. If h grants more credit than before,
+// update stores it and returns true. The argument msn is the number of the next message to send.
 func (f *flowControl) update(h *proto.Header, msn seq.Num) bool {
 	f.unlimited = h.Flags&proto.NoCredit != 0
 	ahead := h.Credit.Sub(msn)

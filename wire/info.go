@@ -42,9 +42,9 @@ type ConnInfo struct {
 const inspectSlots = 32
 
 // Inspect appends to rows one row for each connection in a part of the connection table. The argument slot is the index
-// of the first slot of this part: 0 in the first call, and in each further call the result of the call before. A
-// negative result means that the end of the table is reached. Inspect may miss a connection that begins or ends between
-// two calls. The caller owns the engine.
+// of the first slot of this part: 0 in the first call, and in each further call the result next of the call before. A
+// negative result next means that the end of the table is reached. Inspect may miss a connection that begins or ends
+// between two calls. The caller owns the engine.
 func (e *Engine) Inspect(now Time, slot int, rows []ConnInfo) (all []ConnInfo, next int) {
 	e.mustOwn()
 	end := min(slot+inspectSlots, len(e.table.slots))

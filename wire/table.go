@@ -14,9 +14,8 @@ type slotEntry struct {
 	gen    uint32
 }
 
-// connTable maps connection IDs to connections. An ID consists of engine, generation and slot, so a lookup is an index
-// and needs no hashing. The ID is not secret: the verification tag authenticates a packet. Only the engine's owner uses
-// the table.
+// connTable maps connection IDs to connections. An ID consists of engine, generation and slot, so a lookup only indexes
+// an array. The ID is not secret: the verification tag authenticates a packet. Only the engine's owner uses the table.
 type connTable struct {
 	engine uint32
 	slots  []slotEntry

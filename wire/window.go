@@ -75,7 +75,8 @@ func (r *Region) pin() bool {
 
 // binding is the entry of a window key. It is written only while the field key is 0. A reader loads the field key
 // before and after the other fields. If the two values are equal, the fields belong together: this is a seqlock with
-// the key as its version. The same key is used again only after so many binds that no reader sees it twice.
+// the key as its version. A key is used again only after very many binds, so two equal values cannot come from two
+// different binds.
 type binding struct {
 	key    atomic.Uint32 // remote key; 0: invalid
 	rights atomic.Uint32
