@@ -214,8 +214,13 @@ func (q *Queue[W]) first(low, high class) *Flow[W] {
 	return nil
 }
 
-// nextOf returns the first flow of the first peer, in a network and class, that may take a buffer; or nil.
+// nextOf returns the first flow of the first peer, in a network and class, that may take a buffer; or nil. It looks at
+// no peer of a network that may take none. Otherwise, only a peer that holds buffers is passed over. So the work is
+// bounded by the number of held buffers, however many peers wait.
 func (q *Queue[W]) nextOf(net *network[W], c class) *Flow[W] {
+	if net.held >= NetworkShare*q.free {
+		return nil
+	}
 	for n := net.active[c].First(); n != nil; {
 		p := n.Elem()
 		n = n.Next()
