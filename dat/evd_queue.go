@@ -252,7 +252,7 @@ func (e *EVD) overflow() {
 	}
 }
 
-// This method queues an asynchronous event on the asynchronous EVD. If the IA has no such EVD, the event is dropped. If
+// The method raise queues an asynchronous event on the asynchronous EVD. If the IA has no such EVD, the event is dropped. If
 // the EVD is full, the event is dropped too, and an EventAsyncIACatastrophic is queued instead, which reports that
 // asynchronous events were lost. The EVD always has room for one EventAsyncIACatastrophic. Any goroutine may call
 // raise.

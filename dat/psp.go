@@ -60,8 +60,9 @@ var (
 //
 //   - The requester's address already holds at least 7 slots for each free slot. So one address can fill a backlog of
 //     up to 7 slots, and 7/8 of a longer backlog.
-//   - The requester's network (IPv4 /24, IPv6 /64) already holds at least 15 slots for each free slot. While at least
-//     two slots are free, this limit is 60 instead of 15 for a requester whose address holds no slot.
+//   - The requester's network (IPv4 /24, IPv6 /64) already holds at least 15 slots for each free slot. If the
+//     requester's address holds no slot, and at least two slots are free, the network may hold up to 60 slots for each
+//     free slot, so that a full network still admits a newcomer.
 //
 // With PSPConsumer, the consumer passes an endpoint to CR.Accept. With PSPProvider, the provider creates an endpoint
 // for each request, in state EPTentativeConnectionPending. CR.Query returns that endpoint. The consumer sets its zone

@@ -12,8 +12,8 @@ import (
 
 func init() { roles["crowd"] = beCrowd }
 
-// crowdVar names an environment variable that sets the number of connections to the server process. A test stops or
-// kills that process. Each connection sends half a message per second.
+// crowdVar names an environment variable. Its value is the number of connections that a test makes to a server process,
+// which the test then stops or kills. Each connection sends half a message per second.
 const crowdVar = "DATXDP_CROWD"
 
 func crowdSize() int {

@@ -11,8 +11,9 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// A packet to a closed port of a peer is reported to every socket, with the first bytes of the packet. A socket that
-// sleeps in the method Wait returns from it when it gets the report. Both address families are tested.
+// The peer's kernel reports a packet to a closed port by ICMP. Every socket of the device must get the report, with the
+// first bytes of the packet, and a report must wake a socket that sleeps in the method Wait. The test covers both
+// address families.
 func TestRefusedPortIsReported(t *testing.T) {
 	l := newLab(t, 0, 2)
 	d := openDevice(t, l, lab.A, DefaultOptions())

@@ -6,8 +6,9 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// In this test the NIC's receive ring is larger than the fill ring. When the NIC has all the frames that it can take,
-// the fill ring still contains frames, and an idle owner makes no system call.
+// In this test the NIC's receive ring is larger than the fill ring, so the test fills the NIC's ring in several rounds.
+// Afterwards the NIC takes no more frames, and the frames of the last round stay in the fill ring. Then an idle owner
+// must not make a system call.
 func TestFillRingBesideLargeNIC(t *testing.T) {
 	const slots = 512
 	k := newFakeNIC(t, 1500, slots)

@@ -173,8 +173,8 @@ func (s *Socket) reverseHeaders(headers []byte, mac [6]byte, size int, port uint
 	return l, true
 }
 
-// queue writes the tx slots of a packet behind the queued slots, and returns the new number of queued slots. at is the
-// offset of the first Buf's Data in the frame. headers is the number of header bytes before this Data.
+// queue writes the tx slots of a packet behind the queued slots, and returns the new number of queued slots. The offset
+// at is that of the first Buf's Data in the frame. The argument headers is the number of header bytes before this Data.
 func (s *Socket) queue(packet []link.Buf, at uint32, headers, size int, queued uint32, sent *tally) uint32 {
 	k := uint32(len(packet))
 	if !s.fits(packet) {

@@ -31,8 +31,8 @@ func fillTx(t *testing.T) *fakeKernel {
 	return k
 }
 
-// If a zero-copy tx ring does not move, the polls of its owner kick the driver, at most once in stuckPolls polls. The
-// packets leave when the carrier is back.
+// While an interface has no carrier, its zero-copy tx ring does not move. The polls of the socket's owner must kick the
+// driver then, at most once in stuckPolls polls. When the carrier is back, the packets must leave.
 func TestStalledRingIsKicked(t *testing.T) {
 	bufs := make([]link.Buf, maxSegments)
 	for _, tc := range []struct {

@@ -14,8 +14,8 @@ import (
 
 // Keeper receives the events of an open device. All calls come from one goroutine, and Device.Close waits for its end.
 type Keeper interface {
-	// Exclude runs f while no goroutine calls those methods of the queue's socket that only its owner may call. If the
-	// device is about to be closed, Exclude may return without running f.
+	// Exclude runs f while the owner of the queue's socket does not use the socket. If the device is about to be
+	// closed, Exclude may return without running f.
 	Exclude(queue int, f func())
 	// Changed reports a change as text. queue is -1 if the change concerns the whole device. harmful is true if the
 	// change disturbs the traffic.
@@ -224,8 +224,8 @@ func (w *watch) checkRing(q int) error {
 }
 
 // revive reopens the socket of a queue in its current mode. If this fails in zero-copy mode and the device was opened
-// in Auto mode, revive tries copy mode. If zero-copy mode supported packets of several frames, copy mode must support
-// them too.
+// in Auto mode, revive tries copy mode. That fails if the socket had packets of several frames in zero-copy mode and
+// copy mode does not support them.
 func (w *watch) revive(q int) error {
 	d := w.d
 	mode := Mode(d.sockets[q].Caps().Mode)

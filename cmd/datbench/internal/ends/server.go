@@ -146,8 +146,8 @@ func (t *DATTarget) serve(ctx context.Context) error {
 }
 
 // settle ends the penalty of a client whose row succeeded, and begins a penalty if the row failed. A client that
-// disconnected is not penalised. A target without a log belongs to a main job and penalises no client, because the main
-// job is its only client.
+// disconnected is not penalised. The target of the command `datbench` alone, in place of `datbench server`, has no log. It
+// penalises nobody, because the command is its only client.
 func (t *DATTarget) settle(from netip.Addr, err error) {
 	switch {
 	case t.log == nil:

@@ -27,8 +27,8 @@ type Station struct {
 	MTU int `json:"mtu"`
 	// CPUs are the CPUs that the measuring thread of KindDAT may run on; empty for any.
 	CPUs CPUList `json:"cpus,omitempty"`
-	// Realtime gives the measuring thread of a DAT target real-time priority. For an initiator, the row says whether
-	// its thread has real-time priority.
+	// Realtime gives the measuring thread of a DAT target real-time priority. It has no effect on an initiator, whose
+	// priority is a setting of the row.
 	Realtime bool `json:"realtime,omitempty"`
 	// Impair is the impairment of received packets, for KindDAT and KindTCP; empty for none.
 	Impair string `json:"impair,omitempty"`

@@ -8,8 +8,8 @@ import (
 	"github.com/datxdp/datxdp/internal/tap"
 )
 
-// wrapWith converts a layer of package tap to the type of dat.Options.Wrap. The type parameter L is the type of a link.
-// This package must not import the package of that type, so L is left to type inference.
+// wrapWith converts a layer of package tap to the function type of the field dat.Options.Wrap. The type parameter L
+// stands for link.Link. This package must not import package link, so the compiler infers L from that field.
 func wrapWith[L, T any](layer func(L) T) func(L) L {
 	return func(below L) L { return any(layer(below)).(L) }
 }

@@ -25,8 +25,8 @@ type watch struct {
 // watchEvery is the time between two checks of the connections. A check stops the engine for some microseconds.
 const watchEvery = 250 * time.Millisecond
 
-// newWatch returns the watch of a row. In a row with --churn the limit is longer, because the initiator sends nothing
-// while it fills its heap.
+// newWatch returns the watch of a row, which ends the row if the peer is silent for longer than the watch's limit. In a
+// row with --churn this limit is longer, because the initiator sends nothing while it fills its heap.
 func newWatch(peer netip.Addr, r plan.Spec) *watch {
 	w := &watch{peer: peer, limit: clientSilence, since: time.Now()}
 	if r.Churn > 0 {
