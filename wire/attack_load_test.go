@@ -60,29 +60,32 @@ func TestAttack19WindowBomb(t *testing.T) {
 	}
 }
 
-// Attack 19: the packets that some connections expect next never arrive, and these connections hold as many early
-// packets as there is room for. They must not prevent another connection from holding its own early packets on a lossy
-// path.
+// Attack 19: connections of a foe hold as many packets as there is room for. Either the packets that they expect next
+// never arrive, or these packets wait for receives. They must not prevent another connection from holding its own early
+// packets on a lossy path.
 func TestAttack19HolesThatStayOpen(t *testing.T) {
-	resends := func(foes int) uint64 {
-		s := newSiegeOn(t, simlink.Config{Frames: 4 * siegeFrames, Delay: time.Microsecond, Seed: 1, Rate: 1e9, QueueFrames: 1000})
+	fill := func(s *siege, foes int, cfg ConnConfig, ahead func(i int) int) {
 		var conns []*Conn
 		for range foes {
 			s.foe.down = false
-			cv, _ := s.join(plain)
+			cv, _ := s.join(cfg)
 			conns = append(conns, cv)
 		}
 		limit := s.victim.link.Caps().RxFrames
-		for i := range limit {
+		for i := 0; i < limit && foes > 0 && s.victim.eng.held < limit; i++ {
 			for _, cv := range conns {
 				h := s.header(cv, proto.Data)
-				h.PSN += seq.Num(1 + i)
-				s.strike(&h, make([]byte, 100))
+				h.PSN += seq.Num(ahead(i))
+				s.strike(&h, sendChunk(0, 64, 0, 0))
 			}
 		}
 		if foes > 0 && s.victim.eng.held != limit {
 			t.Fatalf("%d frames held, want %d: the test tests nothing", s.victim.eng.held, limit)
 		}
+	}
+	resends := func(frames, foes int, cfg ConnConfig, ahead func(i int) int) uint64 {
+		s := newSiegeOn(t, simlink.Config{Frames: frames, Delay: time.Microsecond, Seed: 1, Rate: 1e9, QueueFrames: 1000})
+		fill(s, foes, cfg, ahead)
 		s.net.SetLoss(s.friend.addr, s.victim.addr, 0.02)
 		before, dropped := s.friend.eng.stats.Retransmits, s.victim.eng.stats.EarlyDropped
 		src, dst := s.friend.memory(1<<20), s.victim.memory(1<<20)
@@ -94,11 +97,19 @@ func TestAttack19HolesThatStayOpen(t *testing.T) {
 		t.Logf("%d foes: %d resends, %d early packets dropped", foes, s.friend.eng.stats.Retransmits-before, s.victim.eng.stats.EarlyDropped-dropped)
 		return s.friend.eng.stats.Retransmits - before
 	}
-	alone := resends(0)
+	ahead := func(i int) int { return 1 + i }
+	alone := resends(4*siegeFrames, 0, plain, nil)
 	for _, foes := range []int{2, 6} {
-		if n := resends(foes); n > alone*3/2 {
+		if n := resends(4*siegeFrames, foes, plain, ahead); n > alone*3/2 {
 			t.Errorf("%d resends beside %d foes, %d without", n, foes, alone)
 		}
+	}
+	waits := plain
+	waits.NoCredit = true
+	limit := newSiegeOn(t, simlink.Config{Frames: siegeFrames, Delay: time.Microsecond, Seed: 1}).victim.link.Caps().RxFrames
+	alone = resends(siegeFrames, 0, plain, nil)
+	if n := resends(siegeFrames, limit, waits, func(int) int { return 0 }); n > alone*3/2 {
+		t.Errorf("%d resends beside %d foes whose packets wait, %d without", n, limit, alone)
 	}
 }
 

@@ -22,19 +22,13 @@ func (h *holes) close(c *Conn) {
 	}
 }
 
-// evictOldest drops an early packet of a connection whose hole is older than the hole of c. It reports whether it has
-// dropped a packet. It tries up to evictTries connections. Not every connection has a packet to drop: the only packet
-// of a connection may be the packet that it expects next, which waits for a receive and is not dropped.
+// evictOldest drops an early packet of the connection with the oldest hole. It reports false if that connection is c.
+// The dropped packet may be one that waits for a receive: the peer sends it again.
 func (h *holes) evictOldest(c *Conn) bool {
 	n := h.conns.First()
-	for range evictTries {
-		if n == nil || n.Elem() == c {
-			return false
-		}
-		if v := n.Elem(); v.dropLast(v.recv.next) {
-			return true
-		}
-		n = n.Next()
+	if n == nil || n.Elem() == c {
+		return false
 	}
-	return false
+	v := n.Elem()
+	return v.dropLast(v.recv.next - 1)
 }

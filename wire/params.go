@@ -88,9 +88,6 @@ const (
 	// suspend.go), but only if the last round started at least resumeAckPause before.
 	resumeAckPause = time.Second
 
-	// evictTries bounds the connections that evictOldest searches for an early packet to drop.
-	evictTries = 8
-
 	// maxReceive is the largest number of frames that one Poll receives. When maxTransmit frames are built, the engine
 	// hands them to the link.
 	maxReceive  = 64
