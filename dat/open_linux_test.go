@@ -43,7 +43,7 @@ func (x xdpNet) start(t *testing.T, side lab.Side, role, name string, uid uint32
 	return startChild(t, role, name, 0, uid, func(start func() error) error { return x.Do(side, start) })
 }
 
-func startChild(t *testing.T, role, name string, port int, uid uint32, within func(func() error) error) child {
+func startChild(t testing.TB, role, name string, port int, uid uint32, within func(func() error) error) child {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), roleVar+"="+role, nameVar+"="+name, fmt.Sprintf("%s=%d", portVar, port))
@@ -69,7 +69,7 @@ func (c child) kill() {
 }
 
 // says returns the next line that the child writes.
-func (c child) says(t *testing.T) string {
+func (c child) says(t testing.TB) string {
 	t.Helper()
 	line, err := c.out.ReadString('\n')
 	if err != nil {

@@ -1,0 +1,291 @@
+package dat
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/netip"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/internal/lab"
+)
+
+func init() { roles["service"] = beService }
+
+// An exchange is one end of a connection that carries messages of exchangeSize bytes, one at a time in each direction.
+type exchange interface {
+	send() error
+	receive() error
+	close()
+}
+
+const exchangeSize = 64
+
+// netExchange is an exchange over a connection of package net.
+type netExchange struct {
+	net.Conn
+	buf [exchangeSize]byte
+}
+
+func (n *netExchange) send() error {
+	_, err := n.Write(n.buf[:])
+	return err
+}
+
+func (n *netExchange) receive() error {
+	_, err := io.ReadFull(n, n.buf[:])
+	return err
+}
+
+func (n *netExchange) close() { _ = n.Conn.Close() }
+
+// datExchange is an exchange over an endpoint with an event dispatcher of its own.
+type datExchange struct {
+	ep           *EP
+	events       *EVD
+	ctx          context.Context
+	stop         context.CancelFunc
+	ev           Event
+	toSend, room []LMRTriplet
+}
+
+func newDATExchange(ia *IA, pz *PZ, connect *EVD) (*datExchange, error) {
+	lmr, err := ia.CreateLMR(make([]byte, 2*exchangeSize), pz, MemAll)
+	if err != nil {
+		return nil, err
+	}
+	d := &datExchange{}
+	if d.events, err = ia.CreateEVD(16, nil, EVDDTO); err != nil {
+		return nil, err
+	}
+	d.ctx, d.stop = context.WithCancel(context.Background())
+	d.toSend, d.room = []LMRTriplet{lmr.Segment(0, exchangeSize)}, []LMRTriplet{lmr.Segment(exchangeSize, exchangeSize)}
+	attr := DefaultEPAttr()
+	attr.MaxRecvDTOs, attr.MaxRequestDTOs = 4, 4
+	d.ep, err = ia.CreateEP(pz, EPConfig{RecvEVD: d.events, RequestEVD: d.events, ConnectEVD: connect, Attr: &attr})
+	for range 2 {
+		err = errors.Join(err, d.ep.PostRecv(d.room, 0, 0))
+	}
+	return d, err
+}
+
+func (d *datExchange) send() error { return d.ep.PostSend(d.toSend, 0, CompletionSuppress) }
+
+func (d *datExchange) receive() error {
+	if _, err := d.events.WaitContext(d.ctx, 1, &d.ev); err != nil {
+		return err
+	}
+	if d.ev.Status != DTOSuccess {
+		return fmt.Errorf("%v: %v", d.ev.Op, d.ev.Status)
+	}
+	return d.ep.PostRecv(d.room, 0, 0)
+}
+
+func (d *datExchange) close() { d.stop() }
+
+// hand passes the next n messages that arrive at e over a channel, as a service does that receives in one goroutine and
+// works in another. It ends early if e fails.
+func hand(e exchange, to chan<- struct{}, n int) {
+	defer close(to)
+	for range n {
+		if e.receive() != nil {
+			return
+		}
+		to <- struct{}{}
+	}
+}
+
+// answer answers every message on e until e fails. If hop is true, one goroutine receives and another one answers.
+func answer(e exchange, hop bool) {
+	if !hop {
+		for e.receive() == nil && e.send() == nil {
+		}
+		return
+	}
+	came := make(chan struct{})
+	go hand(e, came, math.MaxInt)
+	for range came {
+		if e.send() != nil {
+			return
+		}
+	}
+}
+
+const servicePort = 7099 // TCP port of the service process
+
+// beService is a process that answers messages over DAT and TCP until it is killed. Connections on testQual and
+// servicePort are answered with a channel between two goroutines, connections one above by one goroutine.
+func beService() error {
+	name, o := childOptions()
+	ia, err := Open(name, o)
+	if err != nil {
+		return err
+	}
+	for i, hop := range []bool{true, false} {
+		l, err := net.Listen("tcp", fmt.Sprint(":", servicePort+i))
+		if err != nil {
+			return err
+		}
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				go answer(&netExchange{Conn: c}, hop)
+			}
+		}()
+	}
+	requests, err := ia.CreateEVD(1024, nil, EVDCR)
+	if err != nil {
+		return err
+	}
+	connect, err := ia.CreateEVD(1<<14, nil, EVDConnection)
+	if err != nil {
+		return err
+	}
+	pz, err := ia.CreatePZ()
+	if err != nil {
+		return err
+	}
+	var psps [2]*PSP
+	for i := range psps {
+		if psps[i], err = ia.CreatePSP(testQual+ConnQual(i), requests, PSPConsumer); err != nil {
+			return err
+		}
+	}
+	fmt.Println("listening")
+	var ev Event
+	for {
+		if _, err := requests.Wait(-1, 1, &ev); err != nil {
+			return err
+		}
+		e, err := newDATExchange(ia, pz, connect)
+		if err != nil {
+			return err
+		}
+		if err := ev.CR.Accept(e.ep, nil); err != nil {
+			return err
+		}
+		go answer(e, ev.PSP == psps[0])
+	}
+}
+
+// startService starts a service process with a number of processors of the Go scheduler.
+func (x xdpNet) startService(b *testing.B, procs int) {
+	b.Setenv("GOMAXPROCS", fmt.Sprint(procs))
+	c := startChild(b, "service", "xdp:"+lab.Interface, 0, 0, func(start func() error) error { return x.Do(lab.B, start) })
+	if said := c.says(b); said != "listening" {
+		b.Fatal(said)
+	}
+}
+
+// services connects to the service process.
+type services struct {
+	net     xdpNet
+	ia      *IA
+	pz      *PZ
+	connect *EVD
+}
+
+func newServices(b *testing.B, procs int) *services {
+	s := &services{net: newXDP(b).(xdpNet)}
+	s.net.startService(b, procs)
+	h := newHost(b, s.net, 0, Options{})
+	s.ia, s.pz = h.ia, h.pz
+	s.connect = must(s.ia.CreateEVD(1<<14, nil, EVDConnection))(b)
+	return s
+}
+
+// dial makes n connections over DAT or TCP to a service with or without a channel.
+func (s *services) dial(b *testing.B, transport string, hop bool, n int) (all []exchange) {
+	offset := 1
+	if hop {
+		offset = 0
+	}
+	for range n {
+		if transport == "net" {
+			var c net.Conn
+			ok(b, s.net.Do(lab.A, func() (err error) {
+				c, err = net.Dial("tcp", netip.AddrPortFrom(s.net.addr(1), uint16(servicePort+offset)).String())
+				return err
+			}))
+			all = append(all, &netExchange{Conn: c})
+			continue
+		}
+		e := must(newDATExchange(s.ia, s.pz, s.connect))(b)
+		ok(b, e.ep.Connect(s.net.addr(1), testQual+ConnQual(offset), patience, nil))
+		await(b, s.connect, EventEstablished)
+		all = append(all, e)
+	}
+	return all
+}
+
+// request makes total round trips on e. If hop is true, another goroutine receives.
+func request(b *testing.B, e exchange, hop bool, total int) {
+	receive := e.receive
+	if hop {
+		came := make(chan struct{})
+		var reader sync.WaitGroup
+		reader.Go(func() { hand(e, came, total) })
+		defer reader.Wait()
+		receive = func() error {
+			if _, open := <-came; !open {
+				return io.EOF
+			}
+			return nil
+		}
+	}
+	for range total {
+		if err := errors.Join(e.send(), receive()); err != nil {
+			b.Error(err)
+			return
+		}
+	}
+}
+
+// BenchmarkServices measures requests of 64 bytes between two processes over veth, with DAT over AF_XDP and with TCP of
+// package net in the same run. In "hop" there is one request at a time, and at both ends one goroutine waits and hands
+// each message over a channel to another one, which sends. In the others a number of goroutines have a connection and
+// a request each. Both processes have the same number of processors of the Go scheduler.
+func BenchmarkServices(b *testing.B) {
+	for _, procs := range []int{1, 2, 4} {
+		b.Run(fmt.Sprint("procs=", procs), func(b *testing.B) {
+			s := newServices(b, procs)
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
+			for _, c := range []struct {
+				name  string
+				hop   bool
+				conns int
+			}{{"hop", true, 1}, {"1", false, 1}, {"32", false, 32}, {"1000", false, 1000}} {
+				if c.conns > 100 && testing.Short() {
+					continue
+				}
+				for _, transport := range []string{"dat", "net"} {
+					all := s.dial(b, transport, c.hop, c.conns)
+					b.Run(c.name+"/"+transport, func(b *testing.B) { requests(b, all, c.hop) })
+					for _, e := range all {
+						e.close()
+					}
+				}
+			}
+		})
+	}
+}
+
+// requests makes b.N round trips on connections that are all used at the same time.
+func requests(b *testing.B, all []exchange, hop bool) {
+	var goroutines sync.WaitGroup
+	start := time.Now()
+	for _, e := range all {
+		goroutines.Go(func() { request(b, e, hop, (b.N+len(all)-1)/len(all)) })
+	}
+	goroutines.Wait()
+	b.ReportMetric(float64(b.N)/time.Since(start).Seconds()/1e3, "k/s")
+}
