@@ -41,6 +41,7 @@ func (d *Driver) run() {
 				b.busyAt, b.pause = now, checkInterval
 			}
 			yield(Background, p.busy, false)
+			b.network.look(now)
 		}
 	}
 	d.phase.Store(uint32(Stopped))

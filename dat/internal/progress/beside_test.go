@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,7 +20,8 @@ type traffic struct {
 	Driver
 	group Group
 	token wire.Token
-	busy  wire.Time // of the last packet
+	busy  wire.Time    // of the last packet
+	count atomic.Int64 // polls
 }
 
 func newTraffic() *traffic {
@@ -31,6 +33,7 @@ func newTraffic() *traffic {
 
 // Poll takes about as long as an empty poll of a wire.Engine. A packet arrives every 10 µs.
 func (x *traffic) Poll(now wire.Time) bool {
+	x.count.Add(1)
 	for Now().Sub(now) < 200*time.Nanosecond {
 	}
 	if now.Sub(x.busy) < 10*time.Microsecond {
@@ -47,6 +50,9 @@ func (x *traffic) Connections() int                    { return 0 }
 func (x *traffic) Close()                              {}
 func (x *traffic) Wait(time.Duration)                  {}
 func (x *traffic) Wake()                               {}
+
+// alwaysRaised returns a Waiting that never becomes ready, and whose waiter does not sleep.
+func alwaysRaised() Waiting { return &counting{last: math.MaxInt32, start: func(int32) {}} }
 
 // BenchmarkBesideWaiters measures other work of a program beside waiters that spin, each on an adapter of its own:
 // round trips of one byte over TCP on the loopback interface, with both ends in this process, and the intervals of a
@@ -65,8 +71,9 @@ func besideWaiters(b *testing.B, procs, waiters int) {
 	var all sync.WaitGroup
 	for range waiters {
 		x := newTraffic()
-		never := &counting{last: math.MaxInt32, start: func(int32) {}}
-		all.Go(func() { x.group.Wait(never, Forever, done) })
+		x.group.network.open()
+		defer x.group.network.close()
+		all.Go(func() { x.group.Wait(alwaysRaised(), Forever, done) })
 	}
 	client := dialEcho(b, &all)
 	var ticks, trips []time.Duration

@@ -29,9 +29,10 @@ type Link interface {
 // Driver runs one engine. Goroutines that post or wait run the engine in their calls. While there are no such
 // goroutines, the background owner runs the engine. Embed a Driver by value and do not copy it.
 type Driver struct {
-	engine Engine
-	token  *wire.Token
-	link   Link
+	engine  Engine
+	token   *wire.Token
+	link    Link
+	network *network // of the group
 
 	polls uint64 // number of polls by callers, and of posts by callers that take completions; guarded by the token
 	empty int    // number of consecutive empty polls by callers; guarded by the token

@@ -10,13 +10,18 @@ import (
 type Group struct {
 	drivers []*Driver
 	parked  atomic.Uint64 // number of times that a waiter parked
+	network network
 }
 
 // Add adds a driver. Call it before Start.
-func (g *Group) Add(d *Driver) { g.drivers = append(g.drivers, d) }
+func (g *Group) Add(d *Driver) {
+	d.network = &g.network
+	g.drivers = append(g.drivers, d)
+}
 
 // Start starts the background owners.
 func (g *Group) Start() {
+	g.network.open()
 	for _, d := range g.drivers {
 		go d.run()
 	}
@@ -27,6 +32,7 @@ func (g *Group) Close() {
 	for _, d := range g.drivers {
 		d.close()
 	}
+	g.network.close()
 }
 
 // Poll polls every engine once, for a call of Dequeue.

@@ -44,14 +44,15 @@ func (g *Group) Wait(w Waiting, limit wire.Time, done <-chan struct{}) Outcome {
 		if received(done) {
 			return Interrupted
 		}
-		yield(Waiter, busy, yieldThread)
-		switch now = Now(); {
-		case now >= limit:
-			return TimedOut
-		case now.Sub(quiet) > waitSpin:
+		if now.Sub(quiet) > waitSpin {
 			g.park(w, limit, done)
-			now = Now()
-			quiet = now
+			quiet = Now()
+		} else {
+			yield(Waiter, busy, yieldThread)
+			g.network.look(now)
+		}
+		if now = Now(); now >= limit {
+			return TimedOut
 		}
 	}
 }

@@ -11,8 +11,7 @@ import (
 //
 //   - The poll of a Waiter moved no packets: other goroutines run (runtime.Gosched). Otherwise a goroutine of the
 //     consumer, such as one that just got a message, would have to wait for a scheduling quantum.
-//   - The poll of the background owner moved packets: other goroutines run (runtime.Gosched), such as one that waited
-//     for these packets.
+//   - After each poll of the background owner other goroutines run, such as one that waited for these packets.
 //   - The argument thread is true, because there were emptyPolls consecutive empty polls: other threads that wait for
 //     this core run (sched_yield).
 func yield(role wire.Role, busy, thread bool) {
@@ -20,7 +19,7 @@ func yield(role wire.Role, busy, thread bool) {
 		yieldThread()
 	}
 	switch {
-	case role == Waiter && !busy, role == Background && busy:
+	case role == Waiter && !busy, role == Background:
 		runtime.Gosched()
 	}
 }
