@@ -53,12 +53,14 @@ func (d *Driver) run() {
 // wake the background owner, which would then sleep past the deadline.
 func (b *background) runPass(now wire.Time) (p pass) {
 	if !b.token.TryOwn(Background) {
-		if b.token.Role() == Control { // a Control owner will not poll again: do not wait for the next check
+		switch b.token.Role() {
+		case Poller, Waiter:
+			b.phase.Store(uint32(Watching))
+			return pass{driven: true}
+		default: // this owner may not poll again: try again, without waiting for a check
 			b.phase.Store(uint32(Polling))
 			return pass{busy: true}
 		}
-		b.phase.Store(uint32(Watching))
-		return pass{driven: true}
 	}
 	if p.driven = b.Driver.polls != b.polls; p.driven {
 		b.polls = b.Driver.polls

@@ -1,7 +1,6 @@
 package progress
 
 import (
-	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -88,26 +87,28 @@ func TestBackgroundWatches(t *testing.T) {
 	})
 }
 
-// TestBackgroundWaitsForControl: if the engine has an owner in the role Control, the background owner polls as soon as
-// that owner gives the engine up. It does not wait for its next check.
-func TestBackgroundWaitsForControl(t *testing.T) {
-	virtual(t, func(t *testing.T, x *fake) {
-		x.settle()
-		x.Own()
-		x.Wake()
-		for range 1000 { // the background owner finds the engine owned
-			runtime.Gosched()
-		}
-		x.packets.Store(1)
-		began := Now()
-		x.Disown()
-		for x.packets.Load() > 0 {
-			time.Sleep(pollTime)
-		}
-		if took := Now().Sub(began); took > 10*pollTime {
-			t.Errorf("the packet was polled after %v", took)
-		}
-	})
+// If the engine is owned, the background owner watches if the owner is a caller that polls. Otherwise that owner may
+// not poll again, so the background owner polls as soon as the engine is free.
+func TestBackgroundFindsOwner(t *testing.T) {
+	for role, want := range map[wire.Role]Phase{
+		Poller: Watching, Waiter: Watching, Poster: Polling, Control: Polling,
+	} {
+		inVirtualTime(t, func(t *testing.T) {
+			x := newFake()
+			b := background{Driver: &x.Driver}
+			x.packets.Store(1)
+			if !x.token.TryOwn(role) {
+				t.Fatal("the engine is owned")
+			}
+			if b.runPass(Now()); x.Phase() != want || x.polls(Background) != 0 {
+				t.Errorf("role %d: phase %d, want %d; %d polls", role, x.Phase(), want, x.polls(Background))
+			}
+			x.Disown()
+			if b.runPass(Now()); x.packets.Load() != 0 {
+				t.Errorf("role %d: the packet was not polled", role)
+			}
+		})
+	}
 }
 
 // TestParkHandsOver: when a waiter parks, the background owner takes over without waiting for its next check.
