@@ -60,9 +60,9 @@ func TestAttack19WindowBomb(t *testing.T) {
 	}
 }
 
-// Attack 19: connections of a foe hold as many packets as there is room for. Either the packets that they expect next
-// never arrive, or these packets wait for receives. They must not prevent another connection from holding its own early
-// packets on a lossy path.
+// Attack 19: a foe's connections hold as many packets as there is room for. In one case, the packets that these
+// connections expect next never arrive. In the other case, the expected packets wait for receives. The foe's
+// connections must not prevent another connection from holding its own early packets on a lossy path.
 func TestAttack19HolesThatStayOpen(t *testing.T) {
 	fill := func(s *siege, foes int, cfg ConnConfig, ahead func(i int) int) {
 		var conns []*Conn

@@ -214,9 +214,9 @@ func (q *Queue[W]) first(low, high class) *Flow[W] {
 	return nil
 }
 
-// nextOf returns the first flow of the first peer, in a network and class, that may take a buffer; or nil. It looks at
-// no peer of a network that may take none. Otherwise, only a peer that holds buffers is passed over. So the work is
-// bounded by the number of held buffers, however many peers wait.
+// nextOf returns, for a network and class, the first flow whose peer may take a buffer, or nil. If the network may take
+// no buffer, nextOf looks at none of its peers. Otherwise it passes over a peer only if the peer holds buffers. So the
+// work is bounded by the number of held buffers, however many peers wait.
 func (q *Queue[W]) nextOf(net *network[W], c class) *Flow[W] {
 	if net.held >= NetworkShare*q.free {
 		return nil
