@@ -190,8 +190,8 @@ func (e *EVD) Free() error {
 	return nil
 }
 
-// The method retire marks the dispatcher as freed. It returns false and changes nothing if the dispatcher is in use. A
-// goroutine that calls Wait at the same time gets ErrAbort.
+// The method retire marks the dispatcher as freed. If an object uses the dispatcher or a goroutine waits in it, retire
+// returns false and changes nothing. A goroutine that has called Wait, but does not wait yet, gets ErrAbort.
 func (e *EVD) retire() bool {
 	e.ia.a.feeding.Lock()
 	defer e.ia.a.feeding.Unlock()

@@ -128,8 +128,8 @@ func residentPages(t testing.TB) (pages int) {
 	return pages
 }
 
-// The variable losses has the ways in which registered memory can become inaccessible. The field make is a function: it
-// returns memory of a given size, and a function, lose, which makes that memory inaccessible.
+// The variable losses has the ways in which registered memory can become inaccessible. The function in the field make
+// returns memory of a given size. Its second result, lose, is a function that makes that memory inaccessible.
 var losses = []struct {
 	name string
 	make func(t testing.TB, size int) (mem []byte, lose func())

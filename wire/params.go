@@ -83,9 +83,10 @@ const (
 	// resumeAckEvery.
 	resumeAckBatch = 32
 	resumeAckEvery = time.Millisecond
-	// resumeAckPause limits the rounds of Acks that begin without a due timer. A Poll may come suspendTime or more
-	// after the last Poll although no timer was due. Such a Poll may also start a round of Acks (see the comment in
-	// suspend.go), but only if the last round started at least resumeAckPause before.
+	// resumeAckPause limits how often a round of Acks begins that no timer shows to be necessary. If no timer was due
+	// between two Polls that are suspendTime or more apart, the engine cannot know whether the process was suspended or
+	// idle. It then starts a round (see the comment in suspend.go) only if the last round started at least
+	// resumeAckPause before.
 	resumeAckPause = time.Second
 
 	// maxReceive is the largest number of frames that one Poll receives. When maxTransmit frames are built, the engine
@@ -131,10 +132,10 @@ const (
 	maxConns   = 1<<slotBits - 1
 	maxEngines = 1 << engineBits
 	// maxHalfOpen is the number of places for half-open connection requests of an engine. An address may hold at most
-	// halfOpenShare × the number of free places. So an address that is alone gets about 1/9 of the places (456),
-	// because 1/8 of the other 8/9 is as many. A network may hold at most halfOpenPrefix × the number of free places,
-	// so a network that is alone gets about 1/3 of the places (1366). The limits shrink with the free places: 64
-	// addresses at their limits leave 4096/(1+64/8) = 455 places free.
+	// halfOpenShare × the number of free places. So an address that is alone gets 456 places: 3640 stay free, and 1/8
+	// of 3640 is 455. A network may hold at most halfOpenPrefix × the number of free places, so a network that is alone
+	// gets 1366 places: 2730 stay free. The limits shrink with the free places: 64 addresses at their limits leave
+	// 4096/(1+64/8) = 455 places free.
 	maxHalfOpen    = 4096
 	halfOpenShare  = 1.0 / 8
 	halfOpenPrefix = 1.0 / 2

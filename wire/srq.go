@@ -31,7 +31,7 @@ type SharedConfig struct {
 // receive when a message begins to arrive, and holds it until the message is complete. Package fairqueue decides which
 // connection gets the next receive and which ones wait.
 //
-// Any goroutine may call the methods. Posting and taking a receive lock the queue while a work queue entry is copied.
+// Any goroutine may call the methods. A mutex guards the queue while a work queue entry is copied into it or out of it.
 type SharedQueue struct {
 	host *Host
 	zone uint32

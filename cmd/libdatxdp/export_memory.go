@@ -24,8 +24,9 @@ func dxFreePZ(pz uint64) (r uint32) {
 	return code(get[*dat.PZ](pz).Free())
 }
 
-// dxCreateLMR registers memory of the program. The memory is length bytes at base or, with DAT_MEM_TYPE_LMR, the memory
-// of the region with the id parent. The results of dat_lmr_create are written to *out.
+// dxCreateLMR registers memory of the program: the range that begins at the address base and has the given length. With
+// DAT_MEM_TYPE_LMR, it registers the memory of another region, which the argument parent names. It writes the results of
+// dat_lmr_create to *out.
 //
 //export dxCreateLMR
 func dxCreateLMR(ia uint64, kind uint32, parent uint64, base, cookie unsafe.Pointer, length, pz uint64, priv, va uint32, handle uint64, out *C.DAT_LMR_PARAM) (r uint32) {

@@ -83,7 +83,7 @@ func rowsOf(cfg *Options, metric, transport string, ops []string) (rows []Spec) 
 	return rows
 }
 
-// fullConnections is the number of connections of a row that --full adds. Each connection has its own windows and
+// fullConnections is the number of connections in the row with many connections, which --full adds. Each connection has its own windows and
 // timers; one thread serves all of them.
 const fullConnections = 64
 
