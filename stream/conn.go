@@ -44,7 +44,7 @@ type Conn struct {
 
 const (
 	recvSlots = maxMessages + maxControls
-	evdLength = recvSlots + maxMessages + maxControls + 8 // and connection events, one software event
+	evdLength = recvSlots + maxMessages + maxControls + 2 // and the end of the connection, one software event
 )
 
 var epAttr = dat.EPAttr{MaxRecvDTOs: recvSlots, MaxRequestDTOs: maxMessages + maxControls, MaxRecvIOV: 1, MaxRequestIOV: 1}
@@ -147,6 +147,9 @@ func (c *Conn) handle(ev *dat.Event) {
 func (c *Conn) transferred(ev *dat.Event) (err error) {
 	switch ev.Op {
 	case dat.DTOReceiveImm:
+		if err = c.out.credit(parseCredit(ev.Imm)); err != nil {
+			return err
+		}
 		if err = c.in.data(ev.Length); err != nil {
 			return err
 		}
@@ -169,8 +172,6 @@ func (c *Conn) transferred(ev *dat.Event) (err error) {
 // control handles a control message.
 func (c *Conn) control(m control) error {
 	switch m.kind {
-	case controlCredit:
-		return c.out.credit(m)
 	case controlRing:
 		if c.out.next.size > 0 {
 			return errProtocol

@@ -15,8 +15,8 @@
 //
 // # Batching
 //
-// A Write is sent at once while fewer than 16 messages wait for a credit. Further bytes are collected in the send ring
-// until the next credit arrives (Nagle's algorithm, RFC 896, with 16 messages in place of one segment).
+// A Write is sent at once while fewer than 8 messages wait for a credit. Further bytes are collected in the send ring
+// until the next credit arrives (Nagle's algorithm, RFC 896, with 8 messages in place of one segment).
 //
 // # Progress
 //

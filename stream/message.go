@@ -6,25 +6,36 @@ import (
 	"fmt"
 )
 
-// The messages of a stream. A data message is an RDMA write with immediate data. A control message is a send of at most
+// The messages of a stream. A data message is an RDMA write with immediate data, which is a credit for the other
+// direction. An RDMA write of 0 bytes is a credit without data. All other control messages are sends of at most
 // controlSize bytes: the kind of the message in one byte, and then its fields in network byte order.
 const (
-	// controlCredit has two fields. messages u32 is the number of data messages received since the last credit.
-	// consumed u64 is the stream position up to which the application has read.
-	controlCredit = iota + 1
-	controlRing   // context u32, address u64, size u32: the receiver has a larger ring
-	controlSwitch // the bytes after this message go into the ring of the last controlRing
-	controlEnd    // no bytes follow (CloseWrite)
+	controlRing   = iota + 1 // context u32, address u64, size u32: the receiver has another ring
+	controlSwitch            // the bytes after this message go into the ring of the last controlRing
+	controlEnd               // no bytes follow (CloseWrite)
 
-	controlSize = 32
+	controlSize = 20
 )
 
 // control is a control message.
 type control struct {
-	kind     uint8
-	messages uint32
-	consumed uint64
-	ring     remoteRing
+	kind uint8
+	ring remoteRing
+}
+
+// credit is what a receiver has taken since its last credit. As immediate data, the upper 5 bits are messages, and the
+// lower consumedBits bits are consumed.
+type credit struct {
+	messages uint32 // data messages
+	consumed uint64 // bytes that the application has read; at most the size of two rings
+}
+
+const consumedBits = 27
+
+func (c credit) immediate() uint32 { return c.messages<<consumedBits | uint32(c.consumed) }
+
+func parseCredit(immediate uint32) credit {
+	return credit{messages: immediate >> consumedBits, consumed: uint64(immediate & (1<<consumedBits - 1))}
 }
 
 // remoteRing is the address of a ring in the peer's memory.
@@ -56,11 +67,7 @@ func parseRemoteRing(b []byte) (remoteRing, error) {
 // append appends the encoded message to b.
 func (m *control) append(b []byte) []byte {
 	b = append(b, m.kind)
-	switch m.kind {
-	case controlCredit:
-		b = binary.BigEndian.AppendUint32(b, m.messages)
-		b = binary.BigEndian.AppendUint64(b, m.consumed)
-	case controlRing:
+	if m.kind == controlRing {
 		b = m.ring.append(b)
 	}
 	return b
@@ -75,8 +82,6 @@ func parseControl(b []byte) (m control, err error) {
 	}
 	m.kind, b = b[0], b[1:]
 	switch {
-	case m.kind == controlCredit && len(b) == 12:
-		m.messages, m.consumed = binary.BigEndian.Uint32(b), binary.BigEndian.Uint64(b[4:])
 	case m.kind == controlRing:
 		m.ring, err = parseRemoteRing(b)
 	case (m.kind == controlSwitch || m.kind == controlEnd) && len(b) == 0:

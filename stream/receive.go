@@ -13,13 +13,16 @@ type inbox struct {
 
 	received uint64 // position after the last byte that has arrived
 	consumed uint64 // position after the last byte that the application has read
-	reported uint64 // consumed in the last credit message
-	messages uint32 // data messages since the last credit message
+	reported uint64 // consumed at the last credit
+	messages uint32 // data messages since the last credit
 	ended    bool   // the peer sends no further bytes
 }
 
-// data takes a data message of n bytes.
+// data takes a data message of n bytes, or a credit without data if n is 0.
 func (b *inbox) data(n uint64) error {
+	if n == 0 {
+		return nil
+	}
 	if b.received+n > b.limit(b.consumed) {
 		return errProtocol
 	}
@@ -44,16 +47,18 @@ func (b *inbox) full() bool {
 	return b.announced.buf == nil && !b.growing() && b.size() < maxRing && b.received-b.consumed >= uint64(b.size()/2)
 }
 
-// creditDue reports whether the peer should be told what has been taken: half of the messages or half of the ring.
+// creditDue reports whether the peer should be told what has been taken without a data message: more than half of the
+// messages or more than half of the rings. So of two credits that the peer has not handled, each is for other messages
+// or bytes, and few of them are under way (see maxControls).
 func (b *inbox) creditDue() bool {
-	return b.messages >= maxMessages/2 || b.consumed-b.reported >= uint64(b.size()/2)
+	return b.messages > maxMessages/2 || b.consumed-b.reported > uint64(len(b.first.buf)+len(b.second.buf))/2
 }
 
-// credit returns the credit message that is due.
-func (b *inbox) credit() control {
-	m := control{kind: controlCredit, messages: b.messages, consumed: b.consumed}
+// credit returns the credit for the peer.
+func (b *inbox) credit() credit {
+	c := credit{messages: b.messages, consumed: b.consumed - b.reported}
 	b.messages, b.reported = 0, b.consumed
-	return m
+	return c
 }
 
 // Read implements net.Conn. It returns io.EOF after the last byte of a peer that has called Close or CloseWrite.
