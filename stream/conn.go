@@ -31,11 +31,12 @@ type Conn struct {
 
 	reading, writing sync.Mutex // held by Read and by Write: one call of each at a time
 
-	mu      sync.Mutex // guards the fields below
-	phase   phase
-	cause   error // why the stream has ended: io.EOF if the peer has closed it
-	closed  bool  // Close was called
-	linger  time.Duration
+	mu     sync.Mutex // guards the fields below
+	phase  phase
+	cause  error // why the stream has ended: io.EOF if the peer has closed it
+	closed bool  // Close was called
+	linger time.Duration
+	usage
 	in      inbox
 	out     outbox
 	segment [1]dat.LMRTriplet
@@ -60,9 +61,6 @@ func (s *stack) newConn(remote *net.TCPAddr) (c *Conn, err error) {
 		}
 	}()
 	if c.in.first, err = s.newRing(minRing, dat.MemLocalWrite|dat.MemRemoteWrite); err != nil {
-		return c, err
-	}
-	if c.out.first, err = s.newRing(minRing, dat.MemLocalRead); err != nil {
 		return c, err
 	}
 	if c.slotMem, err = s.ia.CreateLMR(c.slots, s.pz, dat.MemLocalRead|dat.MemLocalWrite); err != nil {
@@ -153,6 +151,7 @@ func (c *Conn) transferred(ev *dat.Event) (err error) {
 		if err = c.in.data(ev.Length); err != nil {
 			return err
 		}
+		c.used = true
 		c.enlarge()
 	case dat.DTOReceive:
 		m, err := parseControl(c.slots[ev.Cookie*controlSize:][:ev.Length])
@@ -177,8 +176,12 @@ func (c *Conn) control(m control) error {
 			return errProtocol
 		}
 		c.out.next = m.ring
+		c.stack.keepTidy(c)
 	case controlSwitch:
-		return c.in.switched()
+		if err := c.in.switched(); err != nil {
+			return err
+		}
+		c.retireIn()
 	case controlEnd:
 		c.in.ended = true
 	}
@@ -240,7 +243,7 @@ func (c *Conn) finish() error {
 // free frees everything of the connection. Nothing blocks in it any more.
 func (c *Conn) free() {
 	s := c.stack
-	s.unwatch(c)
+	s.forget(c)
 	if c.ep != nil {
 		_ = c.ep.Free()
 	}

@@ -9,7 +9,7 @@ import (
 // inbox is the receiving half of a stream. Conn.mu guards it.
 type inbox struct {
 	rings
-	announced ring // a larger ring that the peer knows of but does not use yet; buf is nil for none
+	announced ring // another ring that the peer knows of but does not use yet; buf is nil for none
 
 	received uint64 // position after the last byte that has arrived
 	consumed uint64 // position after the last byte that the application has read
@@ -37,7 +37,7 @@ func (b *inbox) switched() error {
 		return errProtocol
 	}
 	b.announced.base = b.received
-	b.grow(b.announced)
+	b.add(b.announced)
 	b.announced = ring{}
 	return nil
 }
@@ -92,25 +92,40 @@ func (c *Conn) take(p []byte) (n int) {
 		in, offset, k := b.span(b.consumed, b.received)
 		k = copy(p[n:], in.buf[offset:offset+k])
 		n += k
-		b.consumed += uint64(k)
-		if old, ok := b.retire(b.consumed); ok {
-			c.stack.freeRing(old)
-		}
+		c.consume(k)
 	}
 	c.flush()
 	return n
 }
 
-// enlarge allocates a larger receive ring if the current one is full, and announces it. Without memory, the stream goes
-// on with the ring that it has.
-func (c *Conn) enlarge() {
-	if !c.in.full() {
-		return
+// consume frees the room of n bytes that the application has read.
+func (c *Conn) consume(n int) {
+	c.in.consumed += uint64(n)
+	c.retireIn()
+}
+
+// retireIn frees the first receive ring if it has no bytes left and there is a second one.
+func (c *Conn) retireIn() {
+	if old, ok := c.in.retire(c.in.consumed); ok {
+		c.stack.freeRing(old)
 	}
-	r, err := c.stack.newRing(min(c.in.size()*ringGrowth, maxRing), dat.MemLocalWrite|dat.MemRemoteWrite)
+}
+
+// enlarge replaces the receive ring by a larger one if it is full.
+func (c *Conn) enlarge() {
+	if c.in.full() {
+		c.announce(min(c.in.size()*ringGrowth, maxRing))
+	}
+}
+
+// announce allocates a receive ring of another size, and announces it to the peer. Without memory, the stream goes on
+// with the ring that it has.
+func (c *Conn) announce(size int) {
+	r, err := c.stack.newRing(size, dat.MemLocalWrite|dat.MemRemoteWrite)
 	if err != nil {
 		return
 	}
 	c.in.announced = r
 	c.out.announce = true
+	c.stack.keepTidy(c)
 }

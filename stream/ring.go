@@ -2,11 +2,11 @@ package stream
 
 import "github.com/datxdp/datxdp/dat"
 
-// Sizes of a ring in bytes. Each growth multiplies the size by ringGrowth.
+// Sizes of a ring in bytes. Each growth multiplies the size by at least ringGrowth.
 const (
-	minRing    = 4 << 10
+	minRing    = 2 << 10
 	maxRing    = 1 << 20
-	ringGrowth = 4
+	ringGrowth = 8
 )
 
 // ring is registered memory for consecutive bytes of a stream. The byte at stream position p is at index
@@ -23,13 +23,13 @@ func (r *ring) span(p, q uint64) (offset, n int) {
 	return offset, int(min(q-p, uint64(len(r.buf)-offset)))
 }
 
-// rings hold the bytes of a stream between two positions. To grow, they get a second, larger ring. All bytes from the
-// position second.base on go into the second ring. The first ring is freed when it has no bytes left.
+// rings hold the bytes of a stream between two positions. To change their size, they get a second ring. All bytes from
+// the position second.base on go into the second ring. The first ring is freed when it has no bytes left.
 type rings struct {
-	first, second ring // second.buf is nil without a second ring
+	first, second ring // first.buf is nil while a send ring is not needed, second.buf without a second ring
 }
 
-// growing reports whether the second ring is in use.
+// growing reports whether there is a second ring.
 func (r *rings) growing() bool { return r.second.buf != nil }
 
 // size returns the size of the newest ring.
@@ -61,8 +61,14 @@ func (r *rings) span(p, q uint64) (in *ring, offset, n int) {
 	return in, offset, n
 }
 
-// grow adds a second ring for the bytes from its base on.
-func (r *rings) grow(second ring) { r.second = second }
+// add adds a ring for the bytes from its base on.
+func (r *rings) add(next ring) {
+	if r.first.buf == nil {
+		r.first = next
+	} else {
+		r.second = next
+	}
+}
 
 // retire returns the first ring if all of its bytes are below left, for the caller to free.
 func (r *rings) retire(left uint64) (freed ring, ok bool) {

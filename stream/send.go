@@ -18,6 +18,10 @@ const (
 	// maxMessage is the size of the largest data message in bytes.
 	maxMessage = 128 << 10
 
+	// pieceSize is the number of bytes that Write copies before it posts what it has copied: the engine sends them while
+	// Write copies the next bytes.
+	pieceSize = 64 << 10
+
 	isControl = 1 << 63 // flag in the cookie of a request: a control message; the rest is its slot
 )
 
@@ -92,7 +96,10 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 			return n, c.opError("write", err)
 		}
 		c.drain()
-		n += c.store(p[n:])
+		if err := c.makeRoom(len(p) - n); err != nil {
+			return n, c.opError("write", err)
+		}
+		n += c.store(p[n:min(len(p), n+pieceSize)])
 		c.flush()
 		if n == len(p) {
 			return n, nil
@@ -116,15 +123,39 @@ func (c *Conn) writable() error {
 	return c.usable(&c.write)
 }
 
-// store copies bytes of p into the send ring, as many as it has room for. A ring that is too small for p grows.
+// makeRoom enlarges the send ring if it has no room for n bytes. It returns an error if there is no send ring.
+func (c *Conn) makeRoom(n int) error {
+	b := &c.out
+	c.used = true
+	if b.done == b.wrote && !b.growing() {
+		b.first.base = b.wrote // begin at the start of the ring, which is in the cache
+	}
+	if n <= b.room() || b.growing() || b.size() == maxRing {
+		return nil
+	}
+	size := max(minRing, b.size()*ringGrowth)
+	for size < n {
+		size *= 2
+	}
+	r, err := c.stack.newRing(min(size, maxRing), dat.MemLocalRead)
+	if err != nil && b.size() == 0 {
+		r, err = c.stack.newRing(minRing, dat.MemLocalRead)
+	}
+	if err != nil {
+		if b.size() > 0 {
+			return nil
+		}
+		return err
+	}
+	r.base = b.wrote
+	b.add(r)
+	c.stack.keepTidy(c)
+	return nil
+}
+
+// store copies bytes of p into the send ring, as many as it has room for.
 func (c *Conn) store(p []byte) (n int) {
 	b := &c.out
-	if len(p) > b.room() && !b.growing() && b.size() < maxRing {
-		if r, err := c.stack.newRing(min(b.size()*ringGrowth, maxRing), dat.MemLocalRead); err == nil {
-			r.base = b.wrote
-			b.grow(r)
-		}
-	}
 	end := min(b.limit(b.done), b.wrote+uint64(len(p)))
 	for b.wrote < end {
 		in, offset, k := b.span(b.wrote, end)

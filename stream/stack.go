@@ -29,6 +29,7 @@ type stack struct {
 
 	mu      sync.Mutex
 	watched map[*Conn]struct{} // streams whose events the goroutine handles
+	idling
 }
 
 // stacks has the adapters in use: by name, or by *dat.IA for those of the caller.
@@ -49,7 +50,7 @@ func use(name string, ia *dat.IA) (*stack, error) {
 		s.users++
 		return s, nil
 	}
-	s := &stack{key: key, ia: ia, users: 1, over: make(chan struct{}), watched: map[*Conn]struct{}{}}
+	s := &stack{key: key, ia: ia, users: 1, over: make(chan struct{}), watched: map[*Conn]struct{}{}, idling: idling{untidy: map[*Conn]struct{}{}}}
 	if err := s.open(name); err != nil {
 		return nil, err
 	}
@@ -125,7 +126,7 @@ func (s *stack) run(ctx context.Context) {
 		if _, err := s.cno.WaitContext(ctx); err != nil {
 			return
 		}
-		all = s.appendWatched(all[:0])
+		all = s.appendTo(all[:0], s.watched)
 		for _, c := range all {
 			c.proceed()
 		}
@@ -133,10 +134,11 @@ func (s *stack) run(ctx context.Context) {
 	}
 }
 
-func (s *stack) appendWatched(all []*Conn) []*Conn {
+// appendTo appends the streams of a set, which mu guards.
+func (s *stack) appendTo(all []*Conn, set map[*Conn]struct{}) []*Conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for c := range s.watched {
+	for c := range set {
 		all = append(all, c)
 	}
 	return all
@@ -162,6 +164,14 @@ func (s *stack) watch(c *Conn) {
 	_ = c.evd.Enable() // fails if the adapter is closed: every call then says so
 }
 
+// forget removes a stream that ends from the sets of the stack.
+func (s *stack) forget(c *Conn) {
+	s.unwatch(c)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.untidy, c)
+}
+
 // unwatch ends watch.
 func (s *stack) unwatch(c *Conn) {
 	s.mu.Lock()
@@ -175,8 +185,9 @@ func (s *stack) unwatch(c *Conn) {
 // newRing allocates and registers a ring. Bytes beyond minRing count toward maxMemory, so that a new stream always has
 // its rings, however large those of others are.
 func (s *stack) newRing(size int, priv dat.MemPriv) (r ring, err error) {
-	if s.memory.Add(int64(size-minRing)) > maxMemory {
+	if s.memory.Add(int64(size-minRing)) > maxMemory && size > minRing {
 		s.memory.Add(int64(minRing - size))
+		s.hurry()
 		return r, errMemory
 	}
 	r.buf = make([]byte, size)

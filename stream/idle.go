@@ -1,0 +1,111 @@
+package stream
+
+import "time"
+
+// tidyInterval is how often the stack looks for streams that are idle. A stream on which no byte has moved between two
+// looks gives the memory of its rings back.
+const tidyInterval = time.Second
+
+// idling is the part of a stack that takes the memory of large rings from idle streams. stack.mu guards the fields.
+// One timer serves all streams. It runs only while untidy has streams.
+type idling struct {
+	untidy map[*Conn]struct{} // streams with a ring, here or at the peer, that an idle stream does not have
+	timer  *time.Timer
+	short  bool // the rings have reached maxMemory: the next look takes memory from streams that are used, too
+}
+
+// usage is what a stack knows of a stream.
+type usage struct {
+	used   bool // bytes have moved since the stack last looked (see stack.tidy)
+	untidy bool // in stack.untidy
+}
+
+// keepTidy makes the stack look at a stream until its rings are those of an idle stream. Conn.mu is held.
+func (s *stack) keepTidy(c *Conn) {
+	if c.untidy {
+		return
+	}
+	c.untidy = true
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.untidy[c] = struct{}{}
+	if len(s.untidy) == 1 {
+		s.start(tidyInterval)
+	}
+}
+
+// start starts the timer. mu is held.
+func (s *stack) start(d time.Duration) {
+	if s.timer == nil {
+		s.timer = time.AfterFunc(d, s.tidy)
+	} else {
+		s.timer.Reset(d)
+	}
+}
+
+// hurry makes the stack look for memory at once, because a ring could not grow.
+func (s *stack) hurry() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.short && len(s.untidy) > 0 {
+		s.short = true
+		s.start(0)
+	}
+}
+
+// tidy looks at the streams whose rings are larger than those of an idle stream.
+func (s *stack) tidy() {
+	s.mu.Lock()
+	short := s.short
+	s.short = false
+	s.mu.Unlock()
+	for _, c := range s.appendTo(nil, s.untidy) {
+		c.tidy(short)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.untidy) > 0 {
+		s.start(tidyInterval)
+	}
+}
+
+// tidy shrinks the rings of a stream that has not been used since the last call, or anyway if memory is short. Bytes
+// in a ring keep it as it is.
+func (c *Conn) tidy(short bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return
+	}
+	c.drain() // the peer may have shrunk its ring
+	if !c.used || short {
+		c.shrink()
+	}
+	c.used = false
+	c.flush()
+	c.handOver(nil)
+	if c.phase == ended || c.tidied() {
+		c.untidy = false
+		c.stack.mu.Lock()
+		delete(c.stack.untidy, c)
+		c.stack.mu.Unlock()
+	}
+}
+
+// tidied reports whether the rings here and at the peer are those of an idle stream.
+func (c *Conn) tidied() bool {
+	in, out := &c.in, &c.out
+	return out.size() == 0 && out.peer.size <= minRing && out.next.size == 0 &&
+		in.size() <= minRing && !in.growing() && in.announced.buf == nil
+}
+
+// shrink frees the send ring, and replaces the receive ring by one of the first size, if they are empty.
+func (c *Conn) shrink() {
+	if b := &c.out; b.done == b.wrote && !b.growing() {
+		c.stack.freeRing(b.first)
+		b.first = ring{}
+	}
+	if b := &c.in; b.received == b.consumed && b.size() > minRing && !b.growing() && b.announced.buf == nil {
+		c.announce(minRing)
+	}
+}
