@@ -202,28 +202,43 @@ func (c *Conn) established(private []byte) (err error) {
 // Close ends the stream in both directions. It waits until the peer has acknowledged what was written, at most for the
 // linger time (SetLinger); the peer then reads io.EOF. Blocked calls return net.ErrClosed.
 func (c *Conn) Close() error {
-	c.mu.Lock()
-	if c.closed {
-		c.mu.Unlock()
-		return c.opError("close", net.ErrClosed)
+	if err := c.shut(); err != nil {
+		return c.opError("close", err)
 	}
-	c.closed = true
-	c.interrupt(&c.read)
-	c.interrupt(&c.write)
-	c.mu.Unlock()
-	c.reading.Lock() // the blocked calls have returned
-	defer c.reading.Unlock()
-	c.writing.Lock()
-	defer c.writing.Unlock()
 	err := c.finish()
 	c.free()
 	return err
 }
 
-// finish sends what is left and the end, and waits for the acknowledgement.
+// shut makes all other calls fail, now and later.
+func (c *Conn) shut() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return net.ErrClosed
+	}
+	c.closed = true
+	c.interrupt(&c.read)
+	c.interrupt(&c.write)
+	return nil
+}
+
+// finish sends what is left and the end, and waits for the acknowledgement. Then it waits until no other call is in the
+// event dispatcher. A ReadFrom or WriteTo that waits for its reader or writer does not delay Close: when it goes on, it
+// finds the stream closed.
 func (c *Conn) finish() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	err := c.deliver()
+	c.closing.deadline = time.Time{}
+	for c.closing.blocked = true; c.leader != nil; {
+		c.follow(&c.closing)
+	}
+	return err
+}
+
+// deliver is finish for what was written.
+func (c *Conn) deliver() error {
 	c.closing.deadline = time.Now().Add(c.linger)
 	c.out.end = c.linger > 0
 	for c.out.end && c.phase != ended && !c.out.acknowledged() {

@@ -68,18 +68,25 @@ func (c *Conn) Read(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.handOver(&c.read)
+	if err := c.arrival(len(p)); err != nil {
+		return 0, err
+	}
+	return c.take(p), nil
+}
+
+// arrival waits until bytes have arrived. It does not wait if the call wants none.
+func (c *Conn) arrival(want int) error {
 	for {
 		if err := c.usable(&c.read); err != nil {
-			return 0, c.opError("read", err)
-		}
-		if c.in.received > c.in.consumed || len(p) == 0 {
-			return c.take(p), nil
+			return c.opError("read", err)
 		}
 		switch {
+		case c.in.received > c.in.consumed, want == 0:
+			return nil
 		case c.in.ended:
-			return 0, io.EOF
+			return io.EOF
 		case c.phase == ended:
-			return 0, c.opError("read", c.cause)
+			return c.opError("read", c.cause)
 		}
 		c.await(&c.read)
 	}

@@ -39,6 +39,7 @@ type outbox struct {
 
 	announce   bool // the announcement of a ring is due
 	end, ended bool // the end is asked for; it is posted
+	lent       bool // the memory after wrote is lent to the reader of a ReadFrom
 	slots      uint // bit set of the free slots for control messages
 }
 
@@ -92,21 +93,32 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 	defer c.mu.Unlock()
 	defer c.handOver(&c.write)
 	for {
-		if err := c.writable(); err != nil {
-			return n, c.opError("write", err)
-		}
-		c.drain()
-		if err := c.makeRoom(len(p) - n); err != nil {
-			return n, c.opError("write", err)
+		if err := c.vacancy(len(p) - n); err != nil {
+			return n, err
 		}
 		n += c.store(p[n:min(len(p), n+pieceSize)])
 		c.flush()
 		if n == len(p) {
 			return n, nil
 		}
-		if c.out.room() == 0 {
-			c.await(&c.write)
+	}
+}
+
+// vacancy waits until the send ring has room. It enlarges a ring that has no room for n bytes, and does not wait if n
+// is 0.
+func (c *Conn) vacancy(n int) error {
+	for {
+		if err := c.writable(); err != nil {
+			return c.opError("write", err)
 		}
+		c.drain()
+		if err := c.makeRoom(n); err != nil {
+			return c.opError("write", err)
+		}
+		if c.out.room() > 0 || n == 0 {
+			return nil
+		}
+		c.await(&c.write)
 	}
 }
 

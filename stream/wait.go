@@ -145,7 +145,7 @@ func (c *Conn) handOver(b *blocker) {
 
 // watchIfDue lets the goroutine of the stack handle the next events if bytes wait to be sent.
 func (c *Conn) watchIfDue() {
-	if due := c.leader == nil && c.phase != ended && !c.out.idle(); due != c.watched {
+	if due := c.leader == nil && !c.closed && c.phase != ended && !c.out.idle(); due != c.watched {
 		c.watched = due
 		if due {
 			c.stack.watch(c)
