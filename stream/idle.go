@@ -9,9 +9,10 @@ const tidyInterval = time.Second
 // idling is the part of a stack that takes the memory of large rings from idle streams. stack.mu guards the fields.
 // One timer serves all streams. It runs only while untidy has streams.
 type idling struct {
-	untidy map[*Conn]struct{} // streams with a ring, here or at the peer, that an idle stream does not have
-	timer  *time.Timer
-	short  bool // the rings have reached maxMemory: the next look takes memory from streams that are used, too
+	untidy   map[*Conn]struct{} // streams with a ring, here or at the peer, that an idle stream does not have
+	timer    *time.Timer
+	interval time.Duration // tidyInterval, except in tests
+	short    bool          // the rings have reached maxMemory: the next look takes memory from streams that are used, too
 }
 
 // usage is what a stack knows of a stream.
@@ -30,7 +31,7 @@ func (s *stack) keepTidy(c *Conn) {
 	defer s.mu.Unlock()
 	s.untidy[c] = struct{}{}
 	if len(s.untidy) == 1 {
-		s.start(tidyInterval)
+		s.start(s.interval)
 	}
 }
 
@@ -65,7 +66,7 @@ func (s *stack) tidy() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.untidy) > 0 {
-		s.start(tidyInterval)
+		s.start(s.interval)
 	}
 }
 

@@ -10,10 +10,18 @@ import (
 
 var systemLinks = []linkType{{"xdp", xdp}}
 
+// mtuLinks are the links whose speed the targets name.
+var mtuLinks = []linkType{
+	{"xdp", xdp},
+	{"xdp MTU 9000", func(t testing.TB) (a, b *dat.IA) { return xdpWith(t, lab.Options{MTU: 9000}) }},
+}
+
 // xdp returns adapters over AF_XDP in two network namespaces.
-func xdp(t testing.TB) (a, b *dat.IA) {
+func xdp(t testing.TB) (a, b *dat.IA) { return xdpWith(t, lab.Options{}) }
+
+func xdpWith(t testing.TB, o lab.Options) (a, b *dat.IA) {
 	labtest.RequireXDP(t)
-	l, err := lab.New(lab.Options{})
+	l, err := lab.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,4 +2,4 @@
 
 package stream
 
-var systemLinks []linkType
+var systemLinks, mtuLinks []linkType

@@ -50,7 +50,7 @@ func use(name string, ia *dat.IA) (*stack, error) {
 		s.users++
 		return s, nil
 	}
-	s := &stack{key: key, ia: ia, users: 1, over: make(chan struct{}), watched: map[*Conn]struct{}{}, idling: idling{untidy: map[*Conn]struct{}{}}}
+	s := &stack{key: key, ia: ia, users: 1, over: make(chan struct{}), watched: map[*Conn]struct{}{}, idling: idling{untidy: map[*Conn]struct{}{}, interval: tidyInterval}}
 	if err := s.open(name); err != nil {
 		return nil, err
 	}
