@@ -53,9 +53,10 @@ func (c *Conn) usable(b *blocker) error {
 
 // await waits until the condition of a call may have changed. mu is held, but not while await waits.
 func (c *Conn) await(b *blocker) {
+	was := c.phase
 	c.drain()
 	c.flush()
-	if c.ready(b) {
+	if c.ready(b) || c.phase != was { // a dial waits for the phase
 		return
 	}
 	b.blocked = true
