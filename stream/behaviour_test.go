@@ -2,14 +2,12 @@ package stream
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"errors"
 	"io"
 	"math/rand/v2"
 	"net"
 	"os"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -165,68 +163,6 @@ func TestPartialWrite(t *testing.T) {
 	}
 	if err := <-done; err != nil {
 		t.Error(err)
-	}
-}
-
-// TestRefusals: each failure to connect has an error that says why.
-func TestRefusals(t *testing.T) {
-	a, b := sim(t, simlink.Config{})
-	evd, err := b.CreateEVD(8, nil, dat.EVDCR)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.CreatePSP(7001, evd, dat.PSPConsumer); err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		var ev dat.Event
-		for {
-			if _, err := evd.Wait(-1, 1, &ev); err != nil {
-				return
-			}
-			_ = ev.CR.Reject([]byte("full"))
-		}
-	}()
-	for _, c := range []struct {
-		address, want string
-		timeout       time.Duration
-	}{
-		{"10.0.0.2", "missing port", 0},
-		{"10.0.0.2:nothing", "unknown port", 0},
-		{"10.0.0.2:7000", "connection refused", 0},
-		{"10.0.0.2:7001", `refused the connection: "full"`, 0},
-		{"10.0.0.9:7000", "reachable", 100 * time.Millisecond},
-	} {
-		d := Dialer{IA: a, Timeout: c.timeout}
-		if _, err := d.dial(context.Background(), c.address); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("dial %s: %v; want %q in it", c.address, err, c.want)
-		}
-	}
-	if _, err := Dial(context.Background(), "udp:nonsense", "10.0.0.2:7000"); err == nil {
-		t.Error("an adapter that does not exist is opened")
-	}
-	if _, err := Dial(context.Background(), "", "10.0.0.2:7000"); err == nil || !strings.Contains(err.Error(), "no adapter") {
-		t.Errorf("no adapter: %v", err)
-	}
-}
-
-// TestNoStream: a program that connects without a hello is refused and told why, and Accept goes on.
-func TestNoStream(t *testing.T) {
-	for private, want := range map[string]error{"": errNoStream, "hello": errNoStream, helloMagic + "\x07": errVersion} {
-		if _, err := parseHello([]byte(private)); !errors.Is(err, want) {
-			t.Errorf("hello %q: %v; want %v", private, err, want)
-		}
-	}
-}
-
-// TestDialCancelled: the context ends a Dial that waits.
-func TestDialCancelled(t *testing.T) {
-	a, _ := sim(t, simlink.Config{})
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
-	defer cancel()
-	d := Dialer{IA: a}
-	if _, err := d.dial(ctx, "10.0.0.9:7000"); err == nil {
-		t.Error("connected to nobody")
 	}
 }
 

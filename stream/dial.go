@@ -2,8 +2,8 @@ package stream
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"time"
@@ -68,16 +68,14 @@ func resolve(ctx context.Context, address string) (*net.TCPAddr, error) {
 	return net.TCPAddrFromAddrPort(netip.AddrPortFrom(all[0].Unmap(), uint16(port))), nil
 }
 
+// connect dials until the time is over. A service whose backlog is full is asked again, as TCP does.
 func (d *Dialer) connect(ctx context.Context, remote *net.TCPAddr) (*Conn, error) {
 	if d.Adapter == "" && d.IA == nil {
-		return nil, errors.New("no adapter: name one, such as xdp:eth0 or udp:10.0.0.2")
+		return nil, errNoAdapter
 	}
 	timeout := defaultTimeout
 	if d.Timeout > 0 {
 		timeout = d.Timeout
-	}
-	if at, ok := ctx.Deadline(); ok {
-		timeout = min(timeout, time.Until(at))
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -86,6 +84,40 @@ func (d *Dialer) connect(ctx context.Context, remote *net.TCPAddr) (*Conn, error
 	if err != nil {
 		return nil, err
 	}
+	defer s.release()
+	end := time.Now().Add(timeout)
+	for pause := minPause; ; pause = min(2*pause, maxPause) {
+		c, err := s.dial(ctx, remote, time.Until(end))
+		if err != errBacklog || time.Until(end) < pause {
+			return c, err
+		}
+		if err := sleep(ctx, pause/2+rand.N(pause/2)); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// minPause is the longest pause after the first answer of a service whose backlog is full. It doubles up to maxPause.
+const (
+	minPause = 2 * time.Millisecond
+	maxPause = 200 * time.Millisecond
+)
+
+// sleep returns early, with an error, if the context is done.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// dial makes one attempt.
+func (s *stack) dial(ctx context.Context, remote *net.TCPAddr, timeout time.Duration) (*Conn, error) {
+	s.another()
 	c, err := s.newConn(remote)
 	if err != nil {
 		return nil, err
@@ -108,7 +140,7 @@ func (c *Conn) establish(ctx context.Context, timeout time.Duration) (err error)
 	}
 	addr := c.remote.AddrPort()
 	if err := c.ep.Connect(addr.Addr(), dat.ConnQual(addr.Port()), max(timeout, time.Millisecond), hello(c.in.first.remote())); err != nil {
-		return err
+		return setupError(err)
 	}
 	defer context.AfterFunc(ctx, func() {
 		c.mu.Lock()
@@ -124,7 +156,7 @@ func (c *Conn) establish(ctx context.Context, timeout time.Duration) (err error)
 		case c.phase == ended:
 			return c.cause
 		case ctx.Err() != nil:
-			return ctx.Err()
+			return c.waited(ctx.Err())
 		}
 		c.await(&c.read)
 	}

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,9 +11,34 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
+// network is the name of the network in errors.
+const network = "dat"
+
+// failure is an error of package syscall or context, with a text that says more. Its Timeout method makes that of
+// net.OpError work.
+type failure struct {
+	kind error
+	text string
+}
+
+func failed(kind error, format string, args ...any) error {
+	return &failure{kind, fmt.Sprintf(format, args...)}
+}
+
+func (f *failure) Error() string { return f.kind.Error() + ": " + f.text }
+func (f *failure) Unwrap() error { return f.kind }
+
+// Timeout reports whether a time has passed.
+func (f *failure) Timeout() bool {
+	t, ok := f.kind.(interface{ Timeout() bool })
+	return ok && t.Timeout()
+}
+
 var (
 	errPipe        error = syscall.EPIPE
-	errClosedWrite       = errors.New("write after CloseWrite")
+	errClosedWrite       = failed(syscall.EPIPE, "write after CloseWrite")
+	errNoAdapter         = errors.New("no adapter: name one, such as xdp:eth0 or udp:10.0.0.1")
+	errBacklog           = failed(syscall.ECONNREFUSED, "the backlog of the service is full: try later, or set a larger ListenConfig.Backlog")
 )
 
 // opError adds the operation and the addresses to an error, as package net does. The Timeout method of the returned
@@ -28,9 +54,6 @@ func (c *Conn) opError(op string, err error) error {
 	return e
 }
 
-// network is the name of the network in errors.
-const network = "dat"
-
 // endOf returns the error for an event that ends a connection or its setup; io.EOF if the peer has closed the stream.
 func (c *Conn) endOf(ev *dat.Event) error {
 	switch ev.Number {
@@ -40,17 +63,49 @@ func (c *Conn) endOf(ev *dat.Event) error {
 		}
 		return syscall.ECONNRESET
 	case dat.EventPeerRejected:
-		return fmt.Errorf("the server has refused the connection: %q", ev.PrivateData)
+		return refusal(ev.PrivateData)
 	case dat.EventNonPeerRejected:
-		return fmt.Errorf("%w: %v", syscall.ECONNREFUSED, ev.BreakReason)
+		return c.notAccepted(ev.BreakReason &^ dat.BreakByPeer)
 	case dat.EventUnreachable:
-		return syscall.EHOSTUNREACH
+		return failed(syscall.EHOSTUNREACH, "is %v the right address?", c.remote.IP)
 	case dat.EventTimedOut:
-		return fmt.Errorf("%w: is a server running there, and reachable?", syscall.ETIMEDOUT)
+		return failed(syscall.ETIMEDOUT, "is a server running at %v, and reachable?", c.remote)
 	default:
 		if ev.BreakReason&^dat.BreakByPeer == dat.BreakTimeout {
-			return syscall.ETIMEDOUT
+			return failed(syscall.ETIMEDOUT, "%v", ev.BreakReason)
 		}
-		return fmt.Errorf("%w: %v", syscall.ECONNRESET, ev.BreakReason)
+		return failed(syscall.ECONNRESET, "%v", ev.BreakReason)
 	}
+}
+
+// notAccepted returns the error of a request that the provider of the peer has refused.
+func (c *Conn) notAccepted(why dat.BreakReason) error {
+	switch why {
+	case dat.BreakNoListener:
+		return failed(syscall.ECONNREFUSED, "no service listens at port %d of %v", c.remote.Port, c.remote.IP)
+	case dat.BreakBacklog:
+		return errBacklog
+	default:
+		return failed(syscall.ECONNREFUSED, "%v", why)
+	}
+}
+
+// setupError returns the error for a call of package dat that failed before a connection or a service existed. It adds
+// the error number that package net would return.
+func setupError(err error) error {
+	switch {
+	case errors.Is(err, dat.ErrConnQualInUse):
+		return failed(syscall.EADDRINUSE, "another service of the adapter has this port: choose another, or 0 for any")
+	case errors.Is(err, dat.ErrInvalidAddress):
+		return failed(syscall.ENETUNREACH, "no route leads there from this adapter: %v", err)
+	}
+	return err
+}
+
+// waited returns the error of a dial whose context is done.
+func (c *Conn) waited(err error) error {
+	if err == context.DeadlineExceeded {
+		return failed(err, "is a server running at %v, and reachable?", c.remote)
+	}
+	return err
 }

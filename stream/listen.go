@@ -1,8 +1,8 @@
 package stream
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"net"
 	"net/netip"
 	"sync"
@@ -33,55 +33,60 @@ type Listener struct {
 	once      sync.Once
 }
 
-// Listen starts a service at a port of the adapter. Ports are DAT connection qualifiers: they are no UDP ports, and
-// every adapter has its own. The context is used only while Listen runs.
+// Listen starts a service at a port of the adapter. With port 0 it picks a free one. Ports are DAT connection
+// qualifiers: they are no UDP ports, and every adapter has its own. The context is used only while Listen runs.
 func Listen(ctx context.Context, adapter string, port uint16) (*Listener, error) {
 	lc := ListenConfig{Adapter: adapter}
 	return lc.Listen(ctx, port)
 }
 
-// Listen starts a service at a port of the adapter.
+// Listen starts a service at a port of the adapter, as the function Listen does.
 func (lc *ListenConfig) Listen(ctx context.Context, port uint16) (*Listener, error) {
 	l, err := lc.listen(ctx, port)
 	if err != nil {
-		return nil, &net.OpError{Op: "listen", Net: network, Err: err}
+		return nil, &net.OpError{Op: "listen", Net: network, Err: setupError(err)}
 	}
 	return l, nil
 }
 
-func (lc *ListenConfig) listen(ctx context.Context, port uint16) (l *Listener, err error) {
+func (lc *ListenConfig) listen(ctx context.Context, port uint16) (*Listener, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if lc.Adapter == "" && lc.IA == nil {
-		return nil, errors.New("no adapter: name one, such as xdp:eth0 or udp:10.0.0.1")
+		return nil, errNoAdapter
 	}
 	s, err := use(lc.Adapter, lc.IA)
 	if err != nil {
 		return nil, err
 	}
-	l = &Listener{stack: s}
+	l := &Listener{stack: s}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
-	defer func() {
-		if err != nil {
-			l.free()
-		}
-	}()
-	if l.addr, err = s.address(); err != nil {
-		return nil, err
-	}
-	l.addr.Port = int(port)
-	backlog := lc.Backlog
-	if backlog == 0 {
-		backlog = defaultBacklog
-	}
-	if l.evd, err = s.ia.CreateEVD(backlog, nil, dat.EVDCR); err != nil {
-		return nil, err
-	}
-	if l.psp, err = s.ia.CreatePSP(dat.ConnQual(port), l.evd, dat.PSPConsumer); err != nil {
+	if err := l.start(cmp.Or(lc.Backlog, defaultBacklog), port); err != nil {
+		l.free()
 		return nil, err
 	}
 	return l, nil
+}
+
+// start creates the objects of the service. The caller frees them, also after an error.
+func (l *Listener) start(backlog int, port uint16) (err error) {
+	ia := l.stack.ia
+	if l.addr, err = l.stack.address(); err != nil {
+		return err
+	}
+	if l.evd, err = ia.CreateEVD(backlog, nil, dat.EVDCR); err != nil {
+		return err
+	}
+	if port == 0 {
+		l.psp, err = ia.CreatePSPAny(l.evd, dat.PSPConsumer)
+	} else {
+		l.psp, err = ia.CreatePSP(dat.ConnQual(port), l.evd, dat.PSPConsumer)
+	}
+	if err == nil {
+		l.addr.Port = int(l.psp.Qual())
+	}
+	return err
 }
 
 // Accept waits for the next stream. A request of another protocol is refused and does not end Accept.
@@ -127,15 +132,6 @@ func (l *Listener) accept(cr *dat.CR) *Conn {
 	}
 	return c
 }
-
-// refuse rejects a request and tells the peer why, as far as private data has room for it.
-func refuse(cr *dat.CR, reason error) {
-	text := reason.Error()
-	_ = cr.Reject([]byte(text[:min(len(text), maxReason)]))
-}
-
-// maxReason is the number of bytes of a reason; it is below the private data that every adapter carries.
-const maxReason = 128
 
 // Close ends the service. Requests that wait are refused; accepted streams go on. A blocked Accept returns net.ErrClosed.
 func (l *Listener) Close() error {

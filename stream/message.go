@@ -4,6 +4,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"syscall"
+
+	"github.com/datxdp/datxdp/dat"
 )
 
 // The messages of a stream. A data message is an RDMA write with immediate data, which is a credit for the other
@@ -58,8 +61,8 @@ func parseRemoteRing(b []byte) (remoteRing, error) {
 		return remoteRing{}, errProtocol
 	}
 	r := remoteRing{binary.BigEndian.Uint32(b), binary.BigEndian.Uint64(b[4:]), binary.BigEndian.Uint32(b[12:])}
-	if r.size == 0 {
-		return remoteRing{}, errProtocol
+	if r.size < minPeerRing {
+		return remoteRing{}, errSmall
 	}
 	return r, nil
 }
@@ -102,17 +105,53 @@ func hello(r remoteRing) []byte {
 }
 
 var (
-	errNoStream = errors.New("the service at this port is not a stream of datxdp")
-	errVersion  = errors.New("the peer has another version of the stream protocol")
+	errNoStream = errors.New("the other side is no stream of package stream: check the port")
+	errVersion  = errors.New("the other side has another version of the stream protocol: run the same release at both ends")
+	errSmall    = fmt.Errorf("the ring of the other side is too small: it must have at least %d bytes", minPeerRing)
 )
 
-func parseHello(b []byte) (remoteRing, error) {
+// minPeerRing is the size in bytes of the smallest ring that a peer may have.
+const minPeerRing = 512
+
+// parseMagic checks the first bytes of a hello or refusal, and returns the others.
+func parseMagic(b []byte) ([]byte, error) {
 	switch n := len(helloMagic); {
 	case len(b) < n+1 || string(b[:n]) != helloMagic:
-		return remoteRing{}, errNoStream
+		return nil, errNoStream
 	case b[n] != helloVersion:
-		return remoteRing{}, fmt.Errorf("%w: version %d there, %d here", errVersion, b[n], helloVersion)
+		return nil, fmt.Errorf("%w: version %d there, %d here", errVersion, b[n], helloVersion)
 	default:
-		return parseRemoteRing(b[n+1:])
+		return b[n+1:], nil
 	}
+}
+
+func parseHello(b []byte) (remoteRing, error) {
+	b, err := parseMagic(b)
+	if err != nil {
+		return remoteRing{}, err
+	}
+	return parseRemoteRing(b)
+}
+
+// maxReason is the number of bytes of the text in a refusal; it is below the private data that every adapter carries.
+const maxReason = 128
+
+// refuse rejects a request. The private data is that of a hello, with the reason in place of the ring.
+func refuse(cr *dat.CR, reason error) {
+	text := reason.Error()
+	_ = cr.Reject(append(append([]byte(helloMagic), helloVersion), text[:min(len(text), maxReason)]...))
+}
+
+// refusal returns the error for the private data of a refusal.
+func refusal(b []byte) error {
+	text, err := parseMagic(b)
+	switch {
+	case len(b) == 0:
+		return failed(syscall.ECONNREFUSED, "the service was closed")
+	case err == errNoStream:
+		return failed(syscall.ECONNREFUSED, "the service says %q; %v", b, err)
+	case err != nil:
+		return failed(syscall.ECONNREFUSED, "%v", err)
+	}
+	return failed(syscall.ECONNREFUSED, "the service says %q", text)
 }

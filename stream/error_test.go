@@ -1,0 +1,324 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/dat"
+	"github.com/datxdp/datxdp/internal/simlink"
+)
+
+// service answers requests at a port with a function of the test, in place of a stream.
+func service(t *testing.T, ia *dat.IA, port uint16, answer func(*dat.CR)) {
+	t.Helper()
+	evd, err := ia.CreateEVD(8, nil, dat.EVDCR)
+	check(t, err)
+	_, err = ia.CreatePSP(dat.ConnQual(port), evd, dat.PSPConsumer)
+	check(t, err)
+	go func() {
+		var ev dat.Event
+		for {
+			if _, err := evd.Wait(-1, 1, &ev); err != nil {
+				return
+			}
+			answer(ev.CR)
+		}
+	}()
+}
+
+// accept accepts a request with private data.
+func accept(t *testing.T, ia *dat.IA, cr *dat.CR, private string) {
+	pz, err := ia.CreatePZ()
+	check(t, err)
+	evd, err := ia.CreateEVD(8, nil, dat.EVDDTO|dat.EVDConnection)
+	check(t, err)
+	ep, err := ia.CreateEP(pz, dat.EPConfig{RecvEVD: evd, RequestEVD: evd, ConnectEVD: evd})
+	check(t, err)
+	check(t, cr.Accept(ep, []byte(private)))
+}
+
+const otherVersion = helloMagic + "\x07"
+
+// TestDialErrors: each failure to connect is a net.OpError that says why, and of the kind that package net would return.
+func TestDialErrors(t *testing.T) {
+	a, b := sim(t, simlink.Config{})
+	service(t, b, 7001, func(cr *dat.CR) { _ = cr.Reject([]byte("full")) })
+	service(t, b, 7002, func(cr *dat.CR) { _ = cr.Reject([]byte(otherVersion + "whatever")) })
+	service(t, b, 7003, func(cr *dat.CR) { accept(t, b, cr, "a database") })
+	service(t, b, 7004, func(cr *dat.CR) { accept(t, b, cr, otherVersion) })
+	service(t, b, 7005, func(cr *dat.CR) {
+		accept(t, b, cr, string(hello(remoteRing{context: 1, address: 1, size: minPeerRing - 1})))
+	})
+	service(t, b, 7006, func(cr *dat.CR) { refuse(cr, errors.New("no memory")) })
+	none := context.Background()
+	past, cancel := context.WithDeadline(none, time.Now().Add(-time.Second))
+	defer cancel()
+	cancelled, cancel := context.WithCancel(none)
+	cancel()
+	ours := Dialer{IA: a, Timeout: 50 * time.Millisecond}
+	for _, c := range []struct {
+		what    string
+		ctx     context.Context // nil: one whose deadline is near
+		dialer  Dialer
+		address string
+		kind    error // nil: no error of another package
+		want    string
+		timeout bool
+	}{
+		{"no port", none, ours, "10.0.0.2", nil, "missing port", false},
+		{"no number", none, ours, "10.0.0.2:nothing", nil, "unknown port", false},
+		{"no adapter", none, Dialer{}, "10.0.0.2:7000", errNoAdapter, "name one", false},
+		{"no such adapter", none, Dialer{Adapter: "nonsense"}, "10.0.0.2:7000", dat.ErrProviderNotFound, "nonsense", false},
+		{"no such address", none, Dialer{Adapter: "udp:192.0.2.1"}, "10.0.0.2:7000", dat.ErrProviderNotFound, "192.0.2.1", false},
+		{"nobody listens", none, Dialer{IA: a}, "10.0.0.2:7000", syscall.ECONNREFUSED, "no service listens at port 7000 of 10.0.0.2", false},
+		{"full", none, ours, "10.0.0.2:7001", syscall.ECONNREFUSED, `"full"`, false},
+		{"refused, other version", none, ours, "10.0.0.2:7002", syscall.ECONNREFUSED, "version 7 there, 1 here", false},
+		{"other service", none, ours, "10.0.0.2:7003", errNoStream, "check the port", false},
+		{"accepted, other version", none, ours, "10.0.0.2:7004", errVersion, "run the same release", false},
+		{"small ring", none, ours, "10.0.0.2:7005", errSmall, "at least 512 bytes", false},
+		{"reason", none, ours, "10.0.0.2:7006", syscall.ECONNREFUSED, `the service says "no memory"`, false},
+		{"nobody there", none, ours, "10.0.0.9:7000", syscall.ETIMEDOUT, "is a server running at 10.0.0.9:7000", true},
+		{"deadline in the past", past, ours, "10.0.0.2:7000", context.DeadlineExceeded, "", true},
+		{"deadline", nil, Dialer{IA: a}, "10.0.0.9:7000", context.DeadlineExceeded, "is a server running at 10.0.0.9:7000", true},
+		{"cancelled", cancelled, ours, "10.0.0.2:7000", context.Canceled, "", false},
+	} {
+		if c.ctx == nil {
+			var cancel context.CancelFunc
+			c.ctx, cancel = context.WithTimeout(none, 50*time.Millisecond)
+			defer cancel()
+		}
+		_, err := c.dialer.DialContext(c.ctx, "tcp", c.address)
+		var op *net.OpError
+		switch {
+		case !errors.As(err, &op) || op.Op != "dial":
+			t.Errorf("%s: %v is no error of a dial", c.what, err)
+		case c.kind != nil && !errors.Is(err, c.kind), !strings.Contains(err.Error(), c.want), op.Timeout() != c.timeout:
+			t.Errorf("%s: %v, timeout %t; want %v, %q, timeout %t", c.what, err, op.Timeout(), c.kind, c.want, c.timeout)
+		}
+	}
+}
+
+// TestRefused: a stream service refuses a client of another version, of no version, and with a small ring. It says why.
+func TestRefused(t *testing.T) {
+	a, b := sim(t, simlink.Config{})
+	lc := ListenConfig{IA: b}
+	l, err := lc.Listen(context.Background(), 0)
+	check(t, err)
+	defer l.Close()
+	done := make(chan error)
+	go func() {
+		_, err := l.Accept()
+		done <- err
+	}()
+	pz, err := a.CreatePZ()
+	check(t, err)
+	evd, err := a.CreateEVD(8, nil, dat.EVDDTO|dat.EVDConnection)
+	check(t, err)
+	for private, want := range map[string]string{
+		"":                                 errNoStream.Error(),
+		"hello":                            errNoStream.Error(),
+		otherVersion:                       "version 1 there, 7 here", // the refusal has the version of the service
+		string(hello(remoteRing{size: 1})): errSmall.Error(),
+	} {
+		ep, err := a.CreateEP(pz, dat.EPConfig{RecvEVD: evd, RequestEVD: evd, ConnectEVD: evd})
+		check(t, err)
+		addr := l.Addr().(*net.TCPAddr).AddrPort()
+		check(t, ep.Connect(addr.Addr(), dat.ConnQual(addr.Port()), time.Minute, []byte(private)))
+		var ev dat.Event
+		_, err = evd.Wait(-1, 1, &ev)
+		check(t, err)
+		if private == otherVersion {
+			if len(ev.PrivateData) <= len(helloMagic) || ev.PrivateData[len(helloMagic)] != helloVersion {
+				t.Errorf("hello %q: refused with %q", private, ev.PrivateData)
+			}
+		} else if err := refusal(ev.PrivateData); !strings.Contains(err.Error(), want) {
+			t.Errorf("hello %q: refused with %v; want %q", private, err, want)
+		}
+	}
+	check(t, l.Close())
+	if err := <-done; !errors.Is(err, net.ErrClosed) {
+		t.Errorf("Accept: %v", err)
+	}
+}
+
+// TestListenErrors: each failure to listen says why.
+func TestListenErrors(t *testing.T) {
+	_, b := sim(t, simlink.Config{})
+	lc := ListenConfig{IA: b}
+	l, err := lc.Listen(context.Background(), 0)
+	check(t, err)
+	defer l.Close()
+	port := uint16(l.Addr().(*net.TCPAddr).Port)
+	for _, c := range []struct {
+		config ListenConfig
+		port   uint16
+		kind   error
+		want   string
+	}{
+		{ListenConfig{}, 1, errNoAdapter, "name one"},
+		{ListenConfig{Adapter: "nonsense"}, 1, dat.ErrProviderNotFound, "nonsense"},
+		{ListenConfig{IA: b}, port, syscall.EADDRINUSE, "choose another"},
+		{ListenConfig{IA: b, Backlog: -1}, 1, dat.ErrInvalidParameter, "-1"},
+	} {
+		_, err := c.config.Listen(context.Background(), c.port)
+		if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v; want %v, %q", c.config, err, c.kind, c.want)
+		}
+	}
+}
+
+// TestCallErrors: the errors of a stream are those of a TCP connection.
+func TestCallErrors(t *testing.T) {
+	a, b := sim(t, simlink.Config{})
+	x, y := newPair(t, a, b)
+	p := make([]byte, 1)
+	past := time.Now().Add(-time.Second)
+	wants := func(what string, want error, timeout bool, call func() error) {
+		t.Helper()
+		err := call()
+		var op *net.OpError
+		if !errors.As(err, &op) || !errors.Is(err, want) || op.Timeout() != timeout || op.Source == nil || op.Addr == nil {
+			t.Errorf("%s: %v; want %v, timeout %t", what, err, want, timeout)
+		}
+	}
+	read := func() error { _, err := x.Read(p); return err }
+	written := func() error { _, err := x.Write(p); return err }
+	check(t, x.SetDeadline(past))
+	wants("read, deadline in the past", os.ErrDeadlineExceeded, true, read)
+	wants("write, deadline in the past", os.ErrDeadlineExceeded, true, written)
+	check(t, x.SetDeadline(time.Time{}))
+	check(t, x.CloseWrite())
+	wants("write after CloseWrite", syscall.EPIPE, false, written)
+	check(t, y.SetLinger(0))
+	check(t, y.Close())
+	wants("read, peer has aborted", syscall.ECONNRESET, false, read)
+	check(t, x.Close())
+	wants("read after Close", net.ErrClosed, false, read)
+	wants("write after Close", net.ErrClosed, false, written)
+	wants("deadline after Close", net.ErrClosed, false, func() error { return x.SetDeadline(past) })
+	wants("CloseWrite after Close", net.ErrClosed, false, x.CloseWrite)
+	wants("second Close", net.ErrClosed, false, x.Close)
+}
+
+// counts has what a failed call must not leave behind.
+type counts struct{ goroutines, files, stacks int }
+
+func count() (c counts) {
+	files, _ := os.ReadDir("/proc/self/fd")
+	opening.Lock()
+	defer opening.Unlock()
+	return counts{runtime.NumGoroutine(), len(files), len(stacks)}
+}
+
+// TestManyDials: many dials at once, to a service that accepts, to a port without a service and to nobody, return a
+// stream or an error of one of the expected kinds each. They leave no goroutine, descriptor, connection or frame.
+func TestManyDials(t *testing.T) {
+	n := 10_000
+	if testing.Short() {
+		n = 300
+	}
+	runtime.GC() // closes descriptors that earlier tests have dropped
+	before := count()
+	network := simlink.New(simlink.Config{Immediate: true})
+	var ends [2]*simlink.Link
+	var ias [2]*dat.IA
+	for i := range ends {
+		ends[i] = network.Link(netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)}), dat.DefaultPort))
+		ia, err := dat.OpenLink(options, ends[i])
+		check(t, err)
+		ias[i] = ia
+	}
+	lc := ListenConfig{IA: ias[1]}
+	l, err := lc.Listen(context.Background(), 7000)
+	check(t, err)
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() { // until the client closes
+				_, _ = c.Read(make([]byte, 1))
+				_ = c.Close()
+			})
+		}
+	})
+	var dials sync.WaitGroup
+	var mu sync.Mutex
+	outcomes := map[string]int{}
+	for i := range n {
+		dials.Go(func() {
+			address, want := "10.0.0.2:7000", []error{nil, syscall.ETIMEDOUT, syscall.ECONNREFUSED}
+			switch i % 10 {
+			case 0:
+				address, want = "10.0.0.2:7001", []error{syscall.ECONNREFUSED, syscall.ETIMEDOUT}
+			case 1:
+				address, want = "10.0.0.9:7000", []error{syscall.ETIMEDOUT}
+			}
+			d := Dialer{IA: ias[0], Timeout: 10 * time.Second}
+			if i%10 == 1 {
+				d.Timeout = 100 * time.Millisecond
+			}
+			c, err := d.DialContext(context.Background(), "", address)
+			if err == nil {
+				_ = c.Close()
+			}
+			known := false
+			for _, w := range want {
+				known = known || errors.Is(err, w)
+			}
+			if !known {
+				t.Errorf("dial %s: %v", address, err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			outcomes[address+" "+result(err)]++
+		})
+	}
+	dials.Wait()
+	check(t, l.Close())
+	all.Wait()
+	t.Log(outcomes)
+	if outcomes["10.0.0.2:7000 ok"] == 0 {
+		t.Error("no dial has succeeded")
+	}
+	for i, ia := range ias {
+		if open, err := ia.Connections(); err != nil || len(open) > 0 {
+			t.Errorf("%d connections, %v", len(open), err)
+		}
+		check(t, ia.Close())
+		if held := ends[i].Outstanding(); held > 0 {
+			t.Errorf("%d frames", held)
+		}
+	}
+	for end := time.Now().Add(20 * time.Second); ; runtime.Gosched() {
+		after := count()
+		if after.goroutines <= before.goroutines && after.files <= before.files && after.stacks <= before.stacks {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("before %+v, now %+v", before, after)
+		}
+	}
+}
+
+func result(err error) string {
+	var e syscall.Errno
+	switch {
+	case err == nil:
+		return "ok"
+	case errors.As(err, &e):
+		return e.Error()
+	}
+	return "?"
+}
