@@ -3,6 +3,7 @@ package stream
 import (
 	"io"
 	"math/bits"
+	"net"
 
 	"github.com/datxdp/datxdp/dat"
 )
@@ -125,7 +126,9 @@ func (c *Conn) vacancy(n int) error {
 // writable returns the error of a Write that cannot store anything.
 func (c *Conn) writable() error {
 	switch {
-	case c.out.end && !c.closed:
+	case c.closed:
+		return net.ErrClosed
+	case c.out.end:
 		return errClosedWrite
 	case c.phase == ended && c.cause == io.EOF:
 		return errPipe
