@@ -3,6 +3,9 @@
 package stream
 
 import (
+	"context"
+	"errors"
+	"net"
 	"runtime"
 	"testing"
 
@@ -21,6 +24,11 @@ func TestIdleMemory(t *testing.T) {
 	}
 	a, b := sim(t, simlink.Config{})
 	keepA, keepB := newPair(t, a, b)
+	lc := ListenConfig{IA: b} // one service: each stream keeps a part of the service that has accepted it
+	l, err := lc.Listen(context.Background(), 0)
+	check(t, err)
+	defer l.Close()
+	d := Dialer{IA: a}
 	heap := func() uint64 {
 		var m runtime.MemStats
 		runtime.GC()
@@ -28,13 +36,28 @@ func TestIdleMemory(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc
 	}
+	var all []net.Conn
+	accepted := make(chan net.Conn)
+	go func() {
+		defer close(accepted)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			accepted <- c
+		}
+	}()
 	before := heap()
 	for range n {
-		x, y := newPair(t, a, b)
-		write(t, x, "a request")
-		if _, err := y.Read(make([]byte, 100)); err != nil {
-			t.Fatal(err)
-		}
+		x, err := d.DialContext(context.Background(), "", l.Addr().String())
+		check(t, err)
+		y := <-accepted
+		all = append(all, x, y)
+		_, err = x.Write([]byte("a request"))
+		check(t, err)
+		_, err = y.Read(make([]byte, 100))
+		check(t, err)
 	}
 	tidyAll(keepA, keepB)
 	each := (heap() - before) / uint64(2*n)
@@ -42,5 +65,7 @@ func TestIdleMemory(t *testing.T) {
 	if each > maxIdle {
 		t.Errorf("an idle end takes %d bytes; the limit is %d", each, maxIdle)
 	}
-	runtime.KeepAlive(keepA)
+	for _, c := range all {
+		check(t, errors.Join(c.(*Conn).SetLinger(0), c.Close()))
+	}
 }
