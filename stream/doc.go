@@ -1,17 +1,59 @@
 // Package stream carries streams of bytes over DAT: a Conn is a net.Conn, and a Listener is a net.Listener. The package
 // is new. Its API may change until a release lists it.
 //
-//	l, err := stream.Listen(ctx, "xdp:eth0", 7000)                  // the server
-//	c, err := stream.Dial(ctx, "xdp:eth0", "10.0.0.1:7000")         // the client
+// This is a server that sends every byte back, and a client. The adapter is a name such as xdp:eth0 or udp:10.0.0.1; the
+// address is that of the server's adapter, with the port that the server listens on:
+//
+//	func server(ctx context.Context, adapter string) error {
+//		l, err := stream.Listen(ctx, adapter, 7000) // l is a net.Listener
+//		if err != nil {
+//			return err
+//		}
+//		defer context.AfterFunc(ctx, func() { _ = l.Close() })()
+//		for {
+//			c, err := l.Accept() // c is a net.Conn
+//			if err != nil {
+//				return err
+//			}
+//			go func() {
+//				defer c.Close()
+//				_, _ = io.Copy(c, c)
+//			}()
+//		}
+//	}
+//
+//	func client(ctx context.Context, adapter, address string) (string, error) {
+//		c, err := stream.Dial(ctx, adapter, address) // c is a net.Conn
+//		if err != nil {
+//			return "", err
+//		}
+//		defer c.Close()
+//		if _, err := fmt.Fprintln(c, "hello"); err != nil {
+//			return "", err
+//		}
+//		return bufio.NewReader(c).ReadString('\n')
+//	}
+//
+// Ports are DAT connection qualifiers, and no TCP or UDP ports. Libraries that take a dial function, as net/http and
+// gRPC do, get Dialer.DialContext. Errors are those of package net: errors.Is finds net.ErrClosed,
+// os.ErrDeadlineExceeded, syscall.ECONNREFUSED and the like.
 //
 // # Flow of bytes
 //
-// Each end of a stream has two rings of registered memory. Write copies bytes into the send ring, and the stream moves
-// them into the receive ring of the peer with RDMA writes. The immediate data of an RDMA write tells the peer that bytes
-// have arrived, and Read copies them out. The caller's memory is free when a call returns.
+// Each end of a stream has a send ring and a receive ring of registered memory. Write copies bytes into the send ring,
+// and the stream moves them into the receive ring of the peer with RDMA writes. The immediate data of an RDMA write
+// tells the peer that bytes have arrived, and Read copies them out. The caller's memory is free when a call returns.
+// ReadFrom and WriteTo, which io.Copy calls, let a reader fill the send ring, and a writer take from the receive ring.
 //
 // The window is the number of bytes that the peer's receive ring has room for. When the peer's Read has freed room, a
-// credit message from the peer enlarges the window. Rings begin with 4 KiB and grow while the stream fills them.
+// credit from the peer enlarges the window. The immediate data of the peer's writes carries the credit. If the peer
+// writes nothing, the credit is a message without bytes.
+//
+// # Memory
+//
+// A receive ring begins with 2 KiB, and a send ring is allocated by the first Write. Rings grow to 1 MiB while the stream
+// fills them. When no byte has moved for one to two seconds, they shrink to what they were. All rings of an adapter
+// together grow by at most 256 MiB. An idle end takes about 10 KiB in all, and more if its adapter has several queues.
 //
 // # Batching
 //
