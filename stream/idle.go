@@ -65,7 +65,10 @@ func (s *stack) tidy() {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.untidy) > 0 {
+	switch {
+	case s.short: // a ring could not grow meanwhile
+		s.start(0)
+	case len(s.untidy) > 0:
 		s.start(s.interval)
 	}
 }
