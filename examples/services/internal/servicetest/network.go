@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// Network is two hosts that are connected.
+// Network is hosts that are connected.
 type Network struct {
 	Name  string
-	Hosts [2]Host
+	Hosts []Host
 }
 
 // Host is one end of a network.
@@ -22,7 +22,7 @@ type Host struct {
 	start func(*exec.Cmd) error
 }
 
-// Each runs a test on every network that this process may use, one after the other.
+// Each runs a test on every network of two hosts that this process may use, one after the other.
 func Each(t *testing.T, f func(*testing.T, Network)) {
 	t.Helper()
 	for _, n := range networks(t) {
@@ -36,11 +36,10 @@ func networks(t *testing.T) []Network {
 		return labs(t)
 	}
 	t.Log("not over AF_XDP: needs root")
-	var tcp, udp Network
-	tcp.Name, udp.Name = "tcp", "udp"
-	for i, addr := range []string{"127.79.0.1", "127.79.0.2"} {
-		tcp.Hosts[i] = Host{addr, []string{"--tcp"}, (*exec.Cmd).Start}
-		udp.Hosts[i] = Host{addr, []string{"--ia", "udp:" + addr}, (*exec.Cmd).Start}
+	tcp, udp := Network{Name: "tcp"}, Network{Name: "udp"}
+	for _, addr := range []string{"127.79.0.1", "127.79.0.2"} {
+		tcp.Hosts = append(tcp.Hosts, Host{addr, []string{"--tcp"}, (*exec.Cmd).Start})
+		udp.Hosts = append(udp.Hosts, Host{addr, []string{"--ia", "udp:" + addr}, (*exec.Cmd).Start})
 	}
 	return []Network{tcp, udp}
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // patience limits the life of a process. No process takes nearly as long.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 // variable makes a test binary run the example in place of its tests.
 const variable = "DATXDP_SERVICE"
@@ -79,6 +79,16 @@ func (p *Process) Await(pattern string) *Process {
 	}
 }
 
+// Line returns the next line that the process prints.
+func (p *Process) Line() string {
+	p.t.Helper()
+	line, err := p.out.ReadString('\n')
+	if err != nil {
+		p.t.Fatalf("%v: %v; %v\n%s", p.cmd, err, p.cmd.Wait(), &p.stderr)
+	}
+	return strings.TrimSuffix(line, "\n")
+}
+
 func (p *Process) wait() (string, error) {
 	rest, _ := io.ReadAll(p.out) // Wait returns the error
 	return string(rest), p.cmd.Wait()
@@ -94,13 +104,13 @@ func (p *Process) Output() string {
 	return out
 }
 
-// Interrupt sends ^C. The process must end successfully.
-func (p *Process) Interrupt() {
+// Interrupt sends ^C. The process must end successfully. Interrupt returns what it has printed.
+func (p *Process) Interrupt() string {
 	p.t.Helper()
 	if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
 		p.t.Error(err)
 	}
-	p.Output()
+	return p.Output()
 }
 
 // Kill ends the process at once, as a crash does.
