@@ -18,6 +18,7 @@ import (
 type Transport struct {
 	Adapter string // name of the adapter
 	TCP     bool   // kernel TCP in place of the adapter
+	Host    string // IP address at which to listen over TCP; without it, all addresses
 }
 
 // Flags returns the transport that the flags --ia and --tcp choose.
@@ -28,11 +29,11 @@ func Flags() *Transport {
 	return t
 }
 
-// Listen starts a service at a port of the adapter, or of every TCP address.
+// Listen starts a service at a port.
 func (t *Transport) Listen(ctx context.Context, port uint16) (net.Listener, error) {
 	if t.TCP {
 		var lc net.ListenConfig
-		return lc.Listen(ctx, "tcp", fmt.Sprintf(":%d", port))
+		return lc.Listen(ctx, "tcp", net.JoinHostPort(t.Host, fmt.Sprint(port)))
 	}
 	l, err := stream.Listen(ctx, t.Adapter, port)
 	if err != nil {
