@@ -211,7 +211,8 @@ func (p *EPParam) grant() {
 	}
 }
 
-// setDefaults replaces zero by the default, in sizes and in limits on segments (IOV).
+// setDefaults sets the attributes that are zero to their defaults, if they are maximum sizes or maximum numbers of
+// segments (IOV).
 func (a *EPAttr) setDefaults() {
 	d := DefaultEPAttr()
 	if a.MaxMessageSize == 0 {

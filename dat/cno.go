@@ -86,7 +86,7 @@ func (c *CNO) usable() error {
 func (c *CNO) serves(ia *IA) bool { return c == nil || c.ia == ia && c.usable() == nil }
 
 // ModifyAgent replaces the agent; nil removes the agent (dat_cno_modify_agent). The next trigger calls the new agent.
-// Triggers before the call of ModifyAgent do not call the new agent, so look for events in the EVDs after the call.
+// Triggers before the call of ModifyAgent do not call the new agent. So after the call, look for events in the EVDs.
 func (c *CNO) ModifyAgent(agent func(*EVD)) error {
 	if err := c.lock(); err != nil {
 		return err
@@ -239,8 +239,9 @@ func (c *CNO) emptied(e *EVD) {
 	}
 }
 
-// The method trigger delivers a notification of e. It calls the agent, and then ends the wait of one goroutine. If no
-// goroutine waits, the CNO keeps the trigger for the next Wait. The owner of an engine may call trigger.
+// The method trigger delivers a notification of the EVD e. If the CNO has an agent (see CreateCNO), the method calls
+// the agent. It then ends the Wait of one goroutine. If no goroutine is in Wait, the CNO keeps the trigger for the next
+// Wait. The thread that owns an engine may call this method.
 func (c *CNO) trigger(e *EVD) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -256,7 +257,7 @@ func (c *CNO) trigger(e *EVD) {
 	}
 }
 
-// call calls the agent, if there is one, and removes it. mu is held.
+// The method call calls the agent, if there is one, and removes the agent from the CNO. mu is held.
 func (c *CNO) call(e *EVD) {
 	if agent := c.agent; agent != nil {
 		c.agent = nil

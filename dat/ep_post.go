@@ -77,8 +77,8 @@ func (ep *EP) PostSend(iov []LMRTriplet, cookie uint64, flags CompletionFlags) e
 	return ep.posted(ep.conn.PostSend(segments(iov), cookie, wire.WorkFlags(flags)))
 }
 
-// PostRDMAWrite writes the segments of iov, in order, to the range of the peer's memory that the argument remote names
-// (dat_ep_post_rdma_write). A successful completion means that the data is in the peer's memory. The peer gets no
+// PostRDMAWrite writes the segments of iov, in order, to the peer's memory (dat_ep_post_rdma_write). The argument
+// remote is the range to write. A successful completion means that the data is in the peer's memory. The peer gets no
 // event. The writes of a connection land in posting order; within one write, the last aligned word lands last.
 //
 // PostRDMAWrite returns ErrLengthError if the range is shorter than iov. Its other errors are those of PostSend.
@@ -95,10 +95,12 @@ func (ep *EP) PostRDMAWrite(iov []LMRTriplet, cookie uint64, remote RMRTriplet, 
 	return ep.posted(ep.conn.PostWrite(segments(iov), cookie, remote.toWire(), wire.WorkFlags(flags)))
 }
 
-// PostRDMARead reads a range of the peer's memory, which the argument remote names, into the segments of iov, in order
-// (dat_ep_post_rdma_read). PostRDMARead returns ErrLengthError if iov is shorter than the range. It returns
-// ErrInvalidParameter if MaxRDMAReadOut of this endpoint is 0 or MaxRDMAReadIn of the peer's endpoint is 0. Its other
-// errors are those of PostSend.
+// PostRDMARead reads from the peer's memory into the segments of iov, in order (dat_ep_post_rdma_read). The argument
+// remote is the range to read.
+//
+// PostRDMARead returns ErrLengthError if iov is shorter than the range. It returns ErrInvalidParameter if the attribute
+// MaxRDMAReadOut of this endpoint is 0, or if the attribute MaxRDMAReadIn of the peer's endpoint is 0. Its other errors
+// are those of PostSend.
 func (ep *EP) PostRDMARead(iov []LMRTriplet, cookie uint64, remote RMRTriplet, flags CompletionFlags) error {
 	if err := ep.usable(); err != nil {
 		return err

@@ -78,8 +78,9 @@ func profile(file string) bool {
 	return f != nil && f.Value.String() != "" && strings.HasSuffix(file, "/"+filepath.Base(f.Value.String()))
 }
 
-// leftFiles returns the open files that are not in the argument before, an earlier list of open files. It retries for
-// some time, because the kernel closes files of a killed child late.
+// leftFiles checks that every open file is in an earlier list of open files, which is its argument. It repeats the
+// check for up to 2 s, because the kernel closes the files of a killed child late. If other files are still open then,
+// it returns an error with their names.
 func leftFiles(before []string) error {
 	var left []string
 	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {

@@ -27,8 +27,8 @@ type Stats struct {
 	Latency Histogram
 
 	Link LinkStats
-	// Steering counts packets by verdict of the XDP program. Queues describes the AF_XDP sockets. Both are empty over
-	// other links.
+	// Steering counts packets by the verdict of the XDP program. Queues describes the AF_XDP sockets. Without AF_XDP,
+	// both fields are empty.
 	Steering []Counter
 	Queues   []QueueStats
 

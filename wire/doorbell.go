@@ -2,8 +2,8 @@ package wire
 
 import "sync"
 
-// A value of type doorbells lists the connections with new posts from goroutines that did not own the engine. Under the
-// mutex, posters append to the field ringing, and the owner takes the whole list.
+// A goroutine may post on a connection without owning the engine. It then appends the connection to the list ringing.
+// The owner of the engine takes the whole list at once. Both hold the mutex bellMu.
 type doorbells struct {
 	bellMu  sync.Mutex
 	ringing []*Conn
@@ -23,8 +23,9 @@ func (e *Engine) Ring(c *Conn) {
 }
 
 // answerDoorbells takes in the posts of all connections whose doorbells have rung. A doorbell that rings during the
-// call waits for the next Poll, so that this Poll has bounded work. For example, a connection that takes a receive from
-// a shared queue may ring the doorbell of the next connection that waits for a receive.
+// call waits for the next Poll, so that this Poll has bounded work. Such a doorbell may come from the call itself: a
+// connection that takes a receive from a shared queue may ring the doorbell of the next connection that waits for a
+// receive.
 func (e *Engine) answerDoorbells() {
 	e.bellMu.Lock()
 	e.taking, e.ringing = e.ringing, e.taking

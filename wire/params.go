@@ -162,19 +162,19 @@ const (
 	prefix4 = 24
 	prefix6 = 64
 
-	// freeGuesses is the number of wrong remote keys that an address may send before it is blocked: its Connects are
-	// then dropped for a time (see guessLimiter). The next wrong key blocks the address for guessDelay. Each further
-	// wrong key doubles this time, up to maxGuessDelay. So a thousand guesses take a quarter of an hour. The count of
-	// wrong keys decreases by one per guessDecay. maxGuessers bounds the addresses that are remembered.
+	// freeGuesses is the number of wrong remote keys that an address may send before its Connects are dropped (see
+	// guessLimiter). After the next wrong key, they are dropped for guessDelay. Each further wrong key doubles this
+	// time, up to maxGuessDelay. So a thousand guesses take a quarter of an hour. The count of wrong keys decreases by
+	// one per guessDecay. At most maxGuessers addresses have a count.
 	freeGuesses   = 64
 	guessDelay    = time.Millisecond
 	maxGuessDelay = time.Second
 	guessDecay    = time.Second
 	maxGuessers   = 1024
-	// prefixGuesses is the number of wrong remote keys that an IPv6 /64 may send before it is blocked. Each time it is
-	// blocked for at most prefixPause, and after that it is not blocked again for at least prefixPause. An honest
-	// requester repeats Connect at least once per helloRetryMax, so one of its Connects arrives while the /64 is not
-	// blocked.
+	// prefixGuesses is the number of wrong remote keys that an IPv6 /64 may send before its Connects are dropped. The
+	// next wrong key begins a period in which they are dropped. This period lasts prefixPause at most. Then the
+	// Connects of the /64 are accepted for a time of prefixPause at least, even if more wrong keys arrive. An honest
+	// requester repeats Connect at least once per helloRetryMax, so one of its Connects arrives in this time.
 	prefixGuesses = 16 * freeGuesses
 	prefixPause   = 4 * helloRetryMax
 

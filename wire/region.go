@@ -123,9 +123,9 @@ func (h *Host) Register(mem []byte, base uint64, zone uint32, rights Rights) (*R
 	return r, nil
 }
 
-// Unregister invalidates both keys of a region. The current owner of an engine may still access the memory, if it found
-// the region before. A later owner cannot find the region. So the caller may reuse the memory after it has called
-// Unregister and then TryOwn has succeeded once on each engine.
+// Unregister invalidates both keys of a region, so from then on nobody finds the region. But a goroutine that owns an
+// engine during the call may have found the region before, and may access its memory until it gives the engine up. So
+// the caller may reuse the memory only when, after Unregister has returned, TryOwn has succeeded once on each engine.
 func (h *Host) Unregister(r *Region) {
 	if r.dead.Swap(true) {
 		return

@@ -1,8 +1,8 @@
 package xdp
 
-// fillLevel decides how many frames the kernel has for reception. There are two levels. The low level is small enough
-// for the frames to stay in the CPU caches. The high level applies after the owner was descheduled, because packets
-// then queue up. In zero-copy mode the NIC's receive ring always contains frames; both levels include them.
+// fillLevel decides how many frames the kernel has for reception. There are two levels. The low level is so small that
+// the frames stay in the CPU caches. The high level is used after the owner of the socket was descheduled, because
+// packets then queue up. In zero-copy mode the NIC's receive ring always contains frames; both levels include them.
 type fillLevel struct {
 	target    uint32 // the current level: low or high
 	low, high uint32
@@ -10,8 +10,8 @@ type fillLevel struct {
 	calm      uint32 // frames to receive before the level returns to low
 }
 
-// newFillLevel returns a level that starts low. high is the number of frames at the high level. inNIC is the number of
-// additional frames for the NIC's receive ring.
+// newFillLevel returns a fillLevel that starts at the low level. The argument high is the number of frames at the high
+// level. The argument inNIC is the number of additional frames for the NIC's receive ring.
 func newFillLevel(high, inNIC uint32) fillLevel {
 	low := min(high, hotFrames)
 	return fillLevel{target: low + inNIC, low: low + inNIC, high: high + inNIC, late: low / 2}

@@ -13,9 +13,10 @@ import (
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
-// A forged ICMP "packet too big" message does not change the path MTU of a device. The kernel believes the message about
-// another program's socket. It ignores the messages about the device's ports, because of a socket option of the guard
-// (see ignoreICMPMTU).
+// Forged ICMP "packet too big" messages about a device's ports must change neither the kernel's path MTU nor the
+// device's. The kernel ignores these messages because of an option of the guard, a kernel UDP socket that each device
+// has (see ignoreICMPMTU). As a control, the test also forges a message about the port of an ordinary UDP socket. The
+// kernel must believe this message.
 func TestForgedTooBig(t *testing.T) {
 	for _, v6 := range []bool{false, true} {
 		l := newLab(t, 1500, 1)

@@ -58,8 +58,8 @@ func chooseAddr(name string, have []netip.Prefix, want netip.Addr) (netip.Addr, 
 	return best, nil
 }
 
-// steered lists the addresses whose packets the program redirects: local first, then the others. It returns at most
-// bpf.MaxAddresses addresses of each family.
+// steered lists the addresses whose packets the program redirects. The first of them is the address local. The list has
+// at most bpf.MaxAddresses addresses of each family.
 func steered(local netip.Addr, have []netip.Prefix) []netip.Addr {
 	all := []netip.Addr{local}
 	var n4, n6 int

@@ -31,7 +31,7 @@ func (n namespace) close() error {
 	return n.file.Close()
 }
 
-// do runs f in the namespace. Switching to another namespace needs CAP_SYS_ADMIN.
+// The method do runs f in the namespace. Switching to another namespace needs CAP_SYS_ADMIN.
 //
 // System calls: openat, fstat; setns twice if the thread is in another namespace.
 func (n namespace) do(f func() error) (err error) {

@@ -41,8 +41,8 @@ const (
 	// small, so that the frames stay in the CPU caches and the TLB. With four times as many frames, writes of 1 MiB are
 	// 9 to 15 % slower and a 64-byte round trip takes 5 % longer (docs/PERFORMANCE.md).
 	hotFrames = 512
-	// onTimeFrames is the number of frames that the owner must receive, without being late again, before the fill level
-	// returns to hotFrames.
+	// The fill level rises above hotFrames when the owner is late: too many received packets wait for it. The level
+	// returns to hotFrames when the owner has then received onTimeFrames frames and was not late again.
 	onTimeFrames = 1 << 16
 	// nicFrames bounds the additional frames for the slots of a NIC's receive ring: 32 MiB per queue.
 	nicFrames = 8192
@@ -74,16 +74,17 @@ const (
 	// their link. Autonegotiation takes 2 to 4 s.
 	carrierTimeout = 5 * time.Second
 
-	// The watch of a device checks its tx rings every watchTick. Every watchSlow ticks it also checks what netlink does
-	// not report. The cost is about 20 us of processor time per second and queue. Timeouts are counted in ticks,
-	// because a clock would also count the time for which the process itself was stopped.
+	// The watch, a goroutine of each device, checks the device's tx rings every watchTick. Every watchSlow ticks it
+	// also checks what netlink does not report. The cost is about 20 us of processor time per second and queue.
+	// Timeouts are counted in ticks, because a clock would also count the time for which the process itself was
+	// stopped.
 	watchTick = 100 * time.Millisecond
 	watchSlow = 10
 	// A tx ring is stalled if it holds packets and has not moved for stallTicks. From then on each tick kicks the
 	// driver. Flow control may also stop a ring for a while, so the queue is reopened only after reviveTicks.
 	stallTicks, reviveTicks = 2, 6
-	// addressTicks is the number of ticks for which the device's address may be missing: about 5 s, enough to take an
-	// interface down and up again.
+	// addressTicks is the number of ticks for which the device's address may be missing before the device ends. It
+	// makes about 5 s, which is enough to take an interface down and up again.
 	addressTicks = 50
 
 	// pendingPoll limits Wait while the tx ring holds packets that only a system call transmits.

@@ -44,8 +44,9 @@ func (s *Socket) allReturned() bool {
 	return s.pool.count[isSent] == 0
 }
 
-// silent sends a proof frame on each socket. It returns the indices of the sockets whose frame is not completed within
-// the timeout, except sockets whose interface is down. The caller owns all the sockets, and they carry no traffic.
+// The function silent sends a proof frame on each socket. It returns the indices of the sockets whose frame is not
+// completed within the timeout, except sockets whose interface is down. The caller owns all the sockets, and they carry
+// no traffic.
 func silent(sockets []*Socket, timeout time.Duration) (dead []int) {
 	var waiting []int
 	for q, s := range sockets {

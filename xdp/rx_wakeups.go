@@ -8,8 +8,8 @@ type rxWakeups struct {
 	polls, pause uint32 // idle polls since the last wakeup; idle polls from one wakeup to the next
 }
 
-// due reports whether this idle poll must wake the driver. prod is the producer index of the fill ring. backlog is the
-// number of frames in the ring. There are three cases:
+// The method due reports whether this idle poll must wake the driver. The argument prod is the producer index of the
+// fill ring. The argument backlog is the number of frames in the ring. There are three cases:
 //
 //   - The ring is empty: wake the driver every rxWakeupPause polls. This may help, because the driver can reuse frames
 //     of packets that it did not deliver.

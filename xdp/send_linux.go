@@ -219,7 +219,7 @@ func (s *Socket) queue(packet []link.Buf, at uint32, headers, size int, queued u
 //   - The tx ring has room for the packet. A packet of received frames must leave free the slots that frames from Alloc
 //     may need.
 //   - The packet has at most Caps().Segments frames, and no frame after the first is empty.
-//   - All Data lies inside its frame, or inside one block of the consumers' memory.
+//   - The Data of each Buf lies inside the frame of that Buf, or inside one frame-sized block of the consumers' memory.
 func (s *Socket) fits(packet []link.Buf) bool {
 	if s.pool.notes[packet[0].Frame].state == isHeld && !s.room(uint32(len(packet))) {
 		return false

@@ -318,9 +318,10 @@ func (s *Socket) describe(o *Options, asked Mode) link.Caps {
 	return c
 }
 
-// fit returns the largest UDP payload of a packet, in bytes. mtu is the size of the largest IP packet, headers is the
-// size of all headers, and segments is the number of frames that the packet may have. From the size of each frame, fit
-// subtracts the headroom of received packets, so that a peer with frames of the same size can receive the packet.
+// The method fit returns the largest UDP payload of a packet, in bytes. The argument mtu is the size of the largest IP
+// packet. The argument headers is the size of all headers. The argument segments is the number of frames that the
+// packet may have. From the size of each frame, fit subtracts the headroom of received packets, so that a peer with
+// frames of the same size can receive the packet.
 func (s *Socket) fit(mtu, headers, segments int) int {
 	frames := segments * (int(s.umem.size) - rxHeadRoom)
 	return max(0, min(mtu+ethSize, frames)-headers)

@@ -13,8 +13,8 @@ func (u *txStall) due() bool {
 	return u.polls%stuckPolls == 0
 }
 
-// still reports whether packets wait and the ring has not moved since the last check. backlog is the number of these
-// packets.
+// The method still reports whether packets wait and the ring has not moved since the last check. The argument backlog
+// is the number of packets that wait.
 func (u *txStall) still(cons, backlog uint32) bool {
 	stands := backlog > 0 && cons == u.cons
 	u.cons = cons

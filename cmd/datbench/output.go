@@ -48,9 +48,12 @@ func (o *output) close() {
 	}
 }
 
-// finish writes the report of a run. If the run was interrupted, err is the reason; the report has the results so far,
-// and finish returns err. If err is nil, finish returns the error of writing the report. If there is no such error
-// either, finish returns the report's verdict.
+// finish writes the report of a run, if there is one. If the run was interrupted, the argument err is the reason, and
+// the report has the results so far. finish returns the first of these errors that is not nil:
+//
+//   - err
+//   - the error that occurred when the report was written
+//   - the report's verdict, which is nil if the report is valid
 func (o *output) finish(r *result.Report, err error) error {
 	if r == nil {
 		return err

@@ -64,8 +64,9 @@ func TestConnectionsBothWays(t *testing.T) {
 	}
 }
 
-// TestSignal: a row ends with every value of --signal, because the completions of the last requests of every connection
-// are reported too.
+// With --signal N, one of N requests of a connection has a completion event, which also reports the requests before it.
+// TestSignal: a row must come to its end, whatever N is. It would wait for ever if the last requests of a connection,
+// which may be fewer than N, were not reported.
 func TestSignal(t *testing.T) {
 	for _, tt := range []struct{ signal, depth string }{{"8", "8"}, {"3", "8"}, {"1", "8"}, {"0", "64"}} {
 		for _, ways := range []string{"--bidir", "--bidir=false"} {
@@ -121,8 +122,8 @@ func TestServerOutlivesClient(t *testing.T) {
 	}
 }
 
-// TestRowsAsTheyFinish: the progress shows a measured row while the job still runs. Row n is shown at
-// the latest when row n+2 begins. Without a terminal the output has no control characters.
+// TestRowsAsTheyFinish: the progress shows each measured row while the job still runs. Row n is shown at the latest
+// when row n+2 begins. Without a terminal the output has no control characters.
 func TestRowsAsTheyFinish(t *testing.T) {
 	s := serveHere(t, "udp:127.0.0.21", 17681, ends.FullAllowance)
 	args := []string{"--size", "64,128,192", "--duration", "300ms", "--warmup", "1ms"}

@@ -32,7 +32,7 @@ func dxModifyAgent(cno, function, instance uint64) (r uint32) {
 }
 
 // dxQueryCNO sets *agent to 1 if the CNO still has a wait proxy agent, and to 0 if not. The C part of this library has
-// stored the agent itself.
+// stored the function of the agent, so this call need not return it.
 //
 //export dxQueryCNO
 func dxQueryCNO(cno uint64, agent *uint32) (r uint32) {

@@ -19,12 +19,12 @@ import (
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
-// providerVar is the environment variable with the path of the library to test. Without it these tests are skipped,
-// because building the library needs cgo and the headers of libdat2.
+// providerVar is the environment variable with the path of the library to test. If it is not set, these tests are
+// skipped; they do not build the library, because that needs cgo and the headers of libdat2.
 const providerVar = "DATXDP_PROVIDER"
 
-// limit is the time limit of one program. On an idle host each program needs less than a tenth of it. On a busy host, a
-// program that only polls memory has to wait until the scheduler runs other threads.
+// limit is the time limit of one program. On an idle host each program needs less than a tenth of it. A busy host needs
+// more: if a program polls memory in a loop, the thread that changes this memory may have to wait for a CPU.
 const limit = 3 * time.Minute
 
 // ia is the name in dat.conf of the adapter that a test uses.

@@ -153,9 +153,9 @@ func TestTimeoutIsBounded(t *testing.T) {
 	}
 }
 
-// A peer with a slow message must wait behind all other peers for SlowTime. A peer of the same network that has sent no
-// message yet must wait behind peers of other networks. A peer of the same network that has sent a message must keep
-// its turn.
+// A peer with a slow message counts as slow for SlowTime. In this time, all other peers must get their turns before the
+// slow peer. In the slow peer's network, a peer that has completed a message must keep its turn, but a peer that has
+// not must wait until peers of other networks have had their turns. After SlowTime, all turns must be as usual.
 func TestClasses(t *testing.T) {
 	b := newBench(t, 1)
 	b.add(1, "10.0.0.1") // the slow peer
@@ -189,8 +189,8 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// While slow peers come from more and more networks, a proven peer must wait for one turn at most. Of ProvenTurns + 1
-// turns, the proven peer must leave one to the other peers.
+// Proven peers are peers without slow messages for ProvenTime. While slow peers of many other networks wait, proven
+// peers must get ProvenTurns turns, the other peers must get one turn, and so on.
 func TestProvenPeers(t *testing.T) {
 	b := newBench(t, 1)
 	b.add(1, "10.0.0.1").Complete(8)

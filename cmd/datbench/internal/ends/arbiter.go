@@ -203,9 +203,9 @@ func (h *holder) taken() error {
 		time.Since(h.since).Round(time.Second), h.ask.Spec.Title())
 }
 
-// The method next waits, until the deadline, for the request for one connection of a row, and returns this request.
-// index is the number of the connection in the row; ask is the row's first request. If the method receives a request
-// for another connection, it refuses that request.
+// The method next waits for the request for one connection of a row, and returns this request. The argument ask is the
+// row's first request. The argument index is the number of the connection in the row. If a request for another
+// connection arrives, the method refuses it. At the deadline the method gives up and returns an error.
 func (d *arbiter) next(ctx context.Context, ask workload.Ask, index int, deadline time.Time) (*dat.CR, error) {
 	soon := time.NewTimer(time.Until(deadline))
 	defer soon.Stop()

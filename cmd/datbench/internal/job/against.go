@@ -14,8 +14,8 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// Against measures every row against a server, and then once more under the configured impairment, if there is one.
-// After an error it returns the results so far.
+// Against measures every row against a server. If an impairment is configured, it then measures every row again with
+// the impairment. After an error it returns the results so far.
 func Against(ctx context.Context, h *workload.Host, cfg *plan.Options, peer netip.Addr, newObserver func(steps int) Observer) (*result.Report, error) {
 	report := &result.Report{Env: result.NewEnv(fmt.Sprintf("%s to %v", cfg.IA, peer))}
 	rows, passes := cfg.Rows(""), cfg.Impair.Passes()

@@ -81,8 +81,8 @@ func (c *Counter) Elapsed() time.Duration {
 // Schedule tells a sender the stage of each operation.
 type Schedule struct {
 	Measure, end time.Time
-	// The field count is the number of operations to measure; if it is 0, only the duration ends the stage. Until is
-	// the number of the first operation after the measured stage; it is 0 until that operation is known.
+	// The field count is the number of operations to measure; if it is 0, only the duration ends the stage. The field
+	// Until is the number of the first operation after the measured stage, or 0 if that operation is not known yet.
 	count, Until int64
 }
 

@@ -83,8 +83,8 @@ func rowsOf(cfg *Options, metric, transport string, ops []string) (rows []Spec) 
 	return rows
 }
 
-// fullConnections is the number of connections in the row with many connections, which --full adds. Each connection has its own windows and
-// timers; one thread serves all of them.
+// fullConnections is the number of connections in the row with many connections, which --full adds. Each connection has
+// its own windows and timers, but one thread serves all connections.
 const fullConnections = 64
 
 // fullRows returns the rows that --full adds to those of one link.

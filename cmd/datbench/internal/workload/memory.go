@@ -23,10 +23,12 @@ type memory struct {
 	slots       [][]dat.LMRTriplet
 }
 
-// shape has the numbers of buffers and requests that one side of a row needs. sources is the number of buffers for data
-// to send; all connections of a row share these buffers. rdma and messages are the numbers of slots (buffers that
-// receive data) for RDMA and for messages, and requests is the number of outstanding requests; these three numbers are
-// per connection.
+// shape has the numbers of buffers and requests that one side of a row needs. A slot is a buffer that receives data.
+//
+//   - The field sources is the number of buffers for data to send. All connections of a row share these buffers.
+//   - The field rdma is the number of slots for RDMA, per connection.
+//   - The field messages is the number of slots for messages, per connection.
+//   - The field requests is the number of outstanding requests, per connection.
 type shape struct{ sources, rdma, messages, requests int }
 
 // cacheLine is the alignment of slots in bytes.

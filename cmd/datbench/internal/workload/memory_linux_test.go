@@ -50,8 +50,8 @@ func residentBytes(t *testing.T) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// TestHeap: the heap of a row with --churn has the requested size, the collector runs all the time, and the whole heap
-// is freed.
+// TestHeap: the heap of a row with --churn has the requested size. The garbage collector runs all the time. The method
+// free frees the whole heap.
 func TestHeap(t *testing.T) {
 	const (
 		size  = 16 << 20

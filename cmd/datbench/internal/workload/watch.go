@@ -25,7 +25,7 @@ type watch struct {
 // watchEvery is the time between two checks of the connections. A check stops the engine for some microseconds.
 const watchEvery = 250 * time.Millisecond
 
-// newWatch returns the watch of a row, which ends the row if the peer is silent for longer than the watch's limit. In a
+// newWatch returns a watch for a row. The watch ends the row if the peer is silent for longer than the time limit. In a
 // row with --churn this limit is longer, because the initiator sends nothing while it fills its heap.
 func newWatch(peer netip.Addr, r plan.Spec) *watch {
 	w := &watch{peer: peer, limit: clientSilence, since: time.Now()}
