@@ -125,7 +125,7 @@ func TestSharedQueueNoAllocation(t *testing.T) {
 			w.pollAll()
 		}
 	}
-	for range 2 * reassembly.InitialSlots { // so that each slot of held packets has its memory
+	for range 2 * reassembly.InitialSlots { // so that each slot of the tables of held packets has its memory
 		round()
 	}
 	if n := testing.AllocsPerRun(200, round); n != 0 {

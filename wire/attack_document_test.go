@@ -11,6 +11,7 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/fairqueue"
 	"github.com/datxdp/datxdp/wire/internal/pmtu"
 	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/reassembly"
 )
 
 // alone returns the places that a single address gets if its threshold is share times the free places.
@@ -37,6 +38,7 @@ func TestSecurityNumbers(t *testing.T) {
 	}
 	bounds := map[string]string{
 		"packets that one Poll receives":                       fmt.Sprint(maxReceive),
+		"tables for the early packets of connections":          fmt.Sprintf("one for each connection that holds early packets, and %d", reassembly.PoolSize),
 		"half-open requests":                                   fmt.Sprint(maxHalfOpen),
 		"half-open requests of an address":                     fmt.Sprintf("1/%v of the free slots; at most %d", 1/halfOpenShare, alone(halfOpenShare, maxHalfOpen)),
 		"half-open requests of a network (IPv4 /24, IPv6 /64)": fmt.Sprintf("1/%v of the free slots; at most %d", 1/halfOpenPrefix, alone(halfOpenPrefix, maxHalfOpen)),

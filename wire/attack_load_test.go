@@ -2,11 +2,14 @@ package wire
 
 import (
 	"net/netip"
+	"runtime"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/datxdp/datxdp/internal/simlink"
 	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/reassembly"
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
@@ -111,6 +114,43 @@ func TestAttack19HolesThatStayOpen(t *testing.T) {
 	if n := resends(siegeFrames, limit, waits, func(int) int { return 0 }); n > alone*3/2 {
 		t.Errorf("%d resends beside %d foes whose packets wait, %d without", n, limit, alone)
 	}
+}
+
+// Attack 19: each of many connections sends one packet from the far end of the window. A connection whose early packet
+// was evicted must not keep a table for early packets.
+func TestAttack19TablesAreReturned(t *testing.T) {
+	const foes, table = 600, proto.MaxWindow * int(unsafe.Sizeof(reassembly.Packet{}))
+	s := newSiege(t)
+	conns := s.joinMany(foes, plain)
+	heap := func() int {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc)
+	}
+	before := heap()
+	for _, cv := range conns {
+		h := s.header(cv, proto.Data)
+		h.PSN += proto.MaxWindow - 1
+		s.strike(&h, nil)
+	}
+	grown := heap() - before
+	limit := s.victim.link.Caps().RxFrames
+	t.Logf("%d tables of %d bytes for %d connections, which hold %d frames of %d", grown/table, table, foes, s.victim.eng.held, limit)
+	if s.victim.eng.held != limit {
+		t.Error("not all frames are held: the test tests nothing")
+	}
+	if most := (limit + 2*reassembly.PoolSize) * table; grown > most {
+		t.Errorf("the heap has grown by %d bytes, want %d at most", grown, most)
+	}
+	runtime.KeepAlive(conns)
+	for _, cv := range conns {
+		s.drop(cv)
+	}
+	if n := s.victim.eng.tables.Len(); n > reassembly.PoolSize {
+		t.Errorf("%d tables wait in the pool, want %d at most", n, reassembly.PoolSize)
+	}
+	s.finish()
 }
 
 // Attack 21: a client with valid cookies requests more connections than the table can hold. Established connections

@@ -161,6 +161,29 @@ func (s *siege) join(cfg ConnConfig) (cv, cf *Conn) {
 	return cv, cf
 }
 
+// joinMany is join for n connections. It returns the victim's ends.
+func (s *siege) joinMany(n int, cfg ConnConfig) (conns []*Conn) {
+	s.t.Helper()
+	s.foe.down = false
+	for range n {
+		cv, cf := s.victim.host.NewConn(cfg), s.foe.host.NewConn(cfg)
+		s.dial(s.foe, s.victim, cf, nil)
+		s.until("the foe's request", time.Second, func() bool { return len(s.victim.arrived) > 0 })
+		s.accept(s.victim, cv, nil)
+		s.until("the foe's connection", time.Second, func() bool {
+			return cf.State() == Established && cv.State() == Established
+		})
+		s.want(s.victim.connect, KindEstablished)
+		s.want(s.foe.connect, KindEstablished)
+		conns = append(conns, cv)
+	}
+	s.run(100 * time.Millisecond)
+	s.foe.down = true
+	s.drain()
+	s.in, s.out = traffic{}, traffic{}
+	return conns
+}
+
 // header returns a valid header of a packet from the foe to the victim's end cv.
 func (s *siege) header(cv *Conn, t proto.Type) proto.Header {
 	now := Time(s.net.Now())

@@ -252,7 +252,7 @@ func (c *Conn) attach(e *Engine, path link.Path, s CompletionQueues, now Time) e
 	c.sent.Restart(psn)
 	c.cc = congestion.New(psn)
 	c.rtt, c.rtx, c.flow, c.epoch = rtt.Estimator{}, rtxTimer{}, flowControl{}, epochChange{}
-	c.recv = receiver{early: c.recv.early}
+	c.recv = receiver{early: reassembly.New(&e.tables)}
 	c.ack.sent()
 	c.readsOut = 0
 	c.resp = responder{}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/datxdp/datxdp/link"
 	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/reassembly"
 	"github.com/datxdp/datxdp/wire/internal/wheel"
 )
 
@@ -61,6 +62,7 @@ type buffers struct {
 	drop   []link.Buf // received frames that are freed at the end of the batch
 	held   int        // number of received frames that early packets occupy
 	holes  holes
+	tables reassembly.Pool
 	frames []link.Buf // empty transmit frames
 	tx     []link.Buf // frames of built packets that the link does not have yet
 }

@@ -1,9 +1,13 @@
 // Package reassembly holds packets that arrive before their turn, in the frames in which they arrived. It also writes
 // the SACK block that names them (RFC 2018).
 //
+// A queue has a table only while it holds packets. Empty tables wait in a Pool for the next queue that needs one. So a
+// lost packet costs no allocation on an ordinary path, and the number of tables is bounded by the number of held
+// packets, not by the number of connections.
+//
 // Ownership: the queue owns the frames of a packet from Hold until Remove returns them.
 //
-// Threading: a Queue has one owner.
+// Threading: a Pool and its queues have one owner.
 package reassembly
 
 import (
@@ -14,19 +18,52 @@ import (
 // InitialSlots is the size of a new table in packets. The table doubles as needed.
 const InitialSlots = 256
 
+// PoolSize is the largest number of tables in a Pool.
+const PoolSize = 64
+
+// Pool keeps empty tables for the queues of an engine. The zero value is empty.
+type Pool struct {
+	tables [][]Packet
+}
+
+// Len returns the number of tables in the pool.
+func (p *Pool) Len() int { return len(p.tables) }
+
+// get returns an empty table.
+func (p *Pool) get() []Packet {
+	n := len(p.tables) - 1
+	if n < 0 {
+		return make([]Packet, InitialSlots)
+	}
+	t := p.tables[n]
+	p.tables[n], p.tables = nil, p.tables[:n]
+	return t
+}
+
+// put takes back an empty table. If the pool is full, the table is garbage.
+func (p *Pool) put(t []Packet) {
+	if len(p.tables) < PoolSize {
+		p.tables = append(p.tables, t)
+	}
+}
+
 // Packet is a held packet. It is valid until Remove.
 type Packet struct {
 	Bufs  []link.Buf
 	Total int // bytes, header to trailer
 }
 
-// Queue holds the early packets of one connection by PSN. The zero value is empty. In all methods, the argument next is
-// the PSN that the receiver expects. No held packet precedes that PSN.
+// Queue holds the early packets of one connection by PSN. In all methods, the argument next is the PSN that the receiver
+// expects. No held packet precedes that PSN.
 type Queue struct {
-	slots   []Packet // length is a power of two
+	pool    *Pool
+	slots   []Packet // the table; its length is a power of two; nil while no packet is held
 	packets int
 	frames  int
 }
+
+// New returns an empty queue with tables from a pool.
+func New(p *Pool) Queue { return Queue{pool: p} }
 
 // Packets returns the number of held packets.
 func (q *Queue) Packets() int { return q.packets }
@@ -49,6 +86,9 @@ func (q *Queue) At(next, psn seq.Num) *Packet {
 
 // Hold adds a packet that is not held yet and does not precede next. Hold copies bufs, but not the frames.
 func (q *Queue) Hold(next, psn seq.Num, bufs []link.Buf, total int) {
+	if q.packets == 0 {
+		q.slots = q.pool.get()
+	}
 	if d := psn.Sub(next); d >= len(q.slots) {
 		q.grow(next, d)
 	}
@@ -60,7 +100,7 @@ func (q *Queue) Hold(next, psn seq.Num, bufs []link.Buf, total int) {
 
 // grow enlarges the table for a packet whose PSN is next+d.
 func (q *Queue) grow(next seq.Num, d int) {
-	n := max(len(q.slots), InitialSlots)
+	n := len(q.slots)
 	for n <= d {
 		n *= 2
 	}
@@ -79,13 +119,18 @@ func (q *Queue) Remove(p *Packet, drop []link.Buf) []link.Buf {
 	q.packets--
 	clear(p.Bufs)
 	p.Bufs = p.Bufs[:0]
+	if q.packets == 0 {
+		q.pool.put(q.slots)
+		q.slots = nil
+	}
 	return drop
 }
 
 // RemoveAll removes every packet, as Remove does.
 func (q *Queue) RemoveAll(drop []link.Buf) []link.Buf {
-	for i := range q.slots {
-		if p := &q.slots[i]; len(p.Bufs) > 0 {
+	t := q.slots
+	for i := 0; q.packets > 0; i++ {
+		if p := &t[i]; len(p.Bufs) > 0 {
 			drop = q.Remove(p, drop)
 		}
 	}

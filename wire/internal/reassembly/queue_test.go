@@ -17,7 +17,7 @@ func frames(n int) []link.Buf {
 }
 
 func TestEmpty(t *testing.T) {
-	var q Queue
+	q := New(new(Pool))
 	if q.At(7, 7) != nil || q.At(7, 9) != nil || q.Last(7) != 0 || len(q.RemoveAll(nil)) != 0 {
 		t.Error("an empty queue holds something")
 	}
@@ -30,7 +30,7 @@ func TestEmpty(t *testing.T) {
 // A table must keep its packets when it grows, even if packet numbers wrap.
 func TestGrow(t *testing.T) {
 	for _, next := range []seq.Num{0, 1<<32 - 3, 1<<31 - 1} {
-		var q Queue
+		q := New(new(Pool))
 		for _, d := range []seq.Num{0, 1, 5, 255, 256, 1023} {
 			q.Hold(next, next+d, frames(1+int(d%3)), int(d))
 		}
@@ -47,7 +47,7 @@ func TestGrow(t *testing.T) {
 }
 
 func TestSACK(t *testing.T) {
-	var q Queue
+	q := New(new(Pool))
 	for _, d := range []seq.Num{0, 1, 3, 9, 40} { // three bytes have no bit for 40, and 0 never has a bit
 		q.Hold(100, 100+d, frames(1), 0)
 	}
@@ -61,7 +61,7 @@ func TestSACK(t *testing.T) {
 func TestModel(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		m := model{t: t, seed: seed, next: seq.Num(r.Uint32()), want: map[seq.Num]int{}}
+		m := model{t: t, seed: seed, q: New(new(Pool)), next: seq.Num(r.Uint32()), want: map[seq.Num]int{}}
 		for range 300 {
 			switch r.IntN(4) {
 			case 0:
@@ -77,6 +77,54 @@ func TestModel(t *testing.T) {
 		if n := len(m.q.RemoveAll(nil)); n != m.frames || m.q.Packets() != 0 || m.q.Frames() != 0 {
 			t.Fatalf("seed %d: %d frames came back of %d", seed, n, m.frames)
 		}
+	}
+}
+
+// A queue must return its table when it becomes empty, whatever its size, and the pool must keep few tables.
+func TestTablesReturn(t *testing.T) {
+	for _, removeAll := range []bool{false, true} {
+		var p Pool
+		queues := make([]Queue, 2*PoolSize)
+		for i := range queues {
+			queues[i] = New(&p)
+			queues[i].Hold(0, 1023, frames(1), 0)
+		}
+		for i := range queues {
+			if q := &queues[i]; removeAll {
+				q.RemoveAll(nil)
+			} else {
+				q.Remove(q.At(0, 1023), nil)
+			}
+			if queues[i].slots != nil || p.Len() > PoolSize {
+				t.Fatalf("an empty queue has a table of %d slots, the pool has %d tables", len(queues[i].slots), p.Len())
+			}
+		}
+		if p.Len() != PoolSize {
+			t.Errorf("the pool has %d tables, want %d", p.Len(), PoolSize)
+		}
+	}
+}
+
+// A connection that loses packets now and then must not allocate at each loss, even if the window exceeds a new table.
+func TestLossesAllocateNothing(t *testing.T) {
+	var p Pool
+	a, b := New(&p), New(&p)
+	bufs, drop := frames(2), make([]link.Buf, 0, 4)
+	psn := seq.Num(0)
+	loss := func() {
+		for _, q := range []*Queue{&a, &b} {
+			q.Hold(psn, psn+1, bufs, 0)
+			q.Hold(psn, psn+2*InitialSlots, bufs, 0)
+			q.Remove(q.At(psn, psn+1), drop)
+			q.Remove(q.At(psn+2, psn+2*InitialSlots), drop)
+		}
+		psn++
+	}
+	for range 4 * InitialSlots { // so that each slot has its memory
+		loss()
+	}
+	if n := testing.AllocsPerRun(100, loss); n != 0 {
+		t.Errorf("%v allocations at a loss", n)
 	}
 }
 
@@ -112,6 +160,9 @@ func (m *model) check() {
 		if p := m.q.At(m.next, psn); p == nil || p.Total != n {
 			m.t.Fatalf("seed %d: packet %d is %v, want one of %d frames", m.seed, psn, p, n)
 		}
+	}
+	if (len(m.q.slots) > 0) != (len(m.want) > 0) {
+		m.t.Fatalf("seed %d: a table of %d slots for %d packets", m.seed, len(m.q.slots), len(m.want))
 	}
 	if m.q.Packets() != len(m.want) || m.q.Frames() != m.frames || m.q.Last(m.next) != last {
 		m.t.Fatalf("seed %d: %d packets of %d frames, the last %d early; want %d, %d, %d",
