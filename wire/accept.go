@@ -34,6 +34,7 @@ func (e *Engine) accept(r *Request, c *Conn, path link.Path, private []byte, s C
 	c.req, r.conn = r, c
 	e.conns.take(r.From.Addr())
 	c.peerAddr = addressOf(r.From.Addr())
+	e.sched.join(c)
 	c.setPeer(&r.connect.header, &r.connect.hello)
 	r.connect = nil
 	c.dial = dialState{qual: r.Qual, private: slices.Clone(private), retry: helloRetry,

@@ -38,6 +38,8 @@ func TestSecurityNumbers(t *testing.T) {
 	}
 	bounds := map[string]string{
 		"packets that one Poll receives":                       fmt.Sprint(maxReceive),
+		"packets that one Poll sends for connections in turn":  fmt.Sprint(maxTransmit),
+		"packets in the turn of a connection":                  fmt.Sprintf("%d / connections that are ready to send; at least 1, at most %d", roundPackets, maxBurst),
 		"tables for the early packets of connections":          fmt.Sprintf("one for each connection that holds early packets, and %d", reassembly.PoolSize),
 		"half-open requests":                                   fmt.Sprint(maxHalfOpen),
 		"half-open requests of an address":                     fmt.Sprintf("1/%v of the free slots; at most %d", 1/halfOpenShare, alone(halfOpenShare, maxHalfOpen)),

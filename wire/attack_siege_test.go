@@ -263,14 +263,14 @@ func (s *siege) work() {
 
 // gauges counts everything in an engine that a packet could fill, except rejected requests, which are bounded.
 type gauges struct {
-	conns, requests, sources, opening, peers, held, ready, acks, paths int
+	conns, requests, sources, opening, peers, held, ready, senders, acks, paths int
 }
 
 func (s *siege) gauges() gauges {
 	e := s.victim.eng
 	e.forgetAllRejected()
 	return gauges{e.Connections(), len(e.requests), len(e.halfOpen.held), e.halfOpen.used, len(e.host.peers.cids), e.held,
-		len(e.sched.ready), len(e.acks), s.victim.link.Paths()}
+		e.sched.ready.conns, len(e.sched.addresses), len(e.acks), s.victim.link.Paths()}
 }
 
 // standing is the state of a connection that a packet would change if the connection accepted it.

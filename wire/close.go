@@ -145,7 +145,7 @@ func (c *Conn) leave() (passive bool) {
 	if c.srq != nil {
 		c.srq.q.remove(c)
 	}
-	e.sched.remove(c)
+	e.sched.leave(c)
 	c.ack.listed = false // acknowledge removes it from the list
 	c.recv.target.region = nil
 	return passive

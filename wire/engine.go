@@ -97,7 +97,7 @@ func newEngine(h *Host, l link.Link, index int, now Time) *Engine {
 		e.zeroCopyMin = zeroCopyBlocks * caps.Block
 	}
 	e.portReports.link, _ = l.(link.Reporter)
-	e.sched.bucket = bucketSize * tokenTime
+	e.sched = newScheduler()
 	e.fire = func(slot int32) { e.expire(slot) }
 	return e
 }
@@ -187,7 +187,7 @@ func (e *Engine) takePosts(c *Conn) bool {
 		e.sched.posted(c.sq.count())
 		c.grantCredit()
 		c.schedule()
-		return len(e.sched.ready) > 0 || e.sched.mayPartial() || c.ack.immediate
+		return !e.sched.ready.empty() || e.sched.mayPartial() || c.ack.immediate
 	case Closed:
 		c.flushWork(StatusFlushed)
 		return len(e.dirty) > 0

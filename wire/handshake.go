@@ -55,6 +55,7 @@ func (e *Engine) Connect(c *Conn, d Dial) error {
 		return err
 	}
 	c.peerAddr = addressOf(d.Host)
+	e.sched.join(c)
 	c.dial = dialState{qual: d.Qual, port: d.Port, private: slices.Clone(d.Private),
 		until: never, retry: helloRetry}
 	if d.Timeout >= 0 {

@@ -89,16 +89,20 @@ const (
 	// resumeAckPause before.
 	resumeAckPause = time.Second
 
-	// maxReceive is the largest number of frames that one Poll receives. When maxTransmit frames are built, the engine
-	// hands them to the link.
+	// maxReceive is the largest number of frames that one Poll receives. maxTransmit is the largest number of packets
+	// that one Poll sends for ready connections. One Poll also sends at most bucketSize partial packets. When
+	// maxTransmit frames are built, the engine hands them to the link.
 	maxReceive  = 64
 	maxTransmit = 64
 	// maxTimers bounds the timers that one Poll runs. The timers of thousands of connections may fire together, and a
 	// timer that sends a packet takes about 8 us. The bound limits the delay of other connections and of the caller of
 	// Poll. With a maxTimers of 64, accepting a request took 1 ms while 2000 connections per second were abandoned.
 	maxTimers = 8
-	// maxBurst is the number of packets that a connection may send before the next connection sends.
-	maxBurst = 32
+	// maxBurst is the number of packets that a connection may send before the next connection sends. If many connections
+	// are ready, each sends only roundPackets / ready connections, but at least one packet. So a round in which up to
+	// roundPackets connections send once has at most roundPackets packets.
+	maxBurst     = 32
+	roundPackets = 1024
 
 	// helloRetry is the time to the first repeat of Connect or Accept. The time doubles up to helloRetryMax.
 	// acceptTries bounds the repeats of Accept that the timer sends. An Accept that answers a repeated Connect does not

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"net/netip"
 	"time"
 
 	"github.com/datxdp/datxdp/wire/internal/list"
@@ -9,9 +10,13 @@ import (
 
 // scheduler decides when the packets of an engine leave (docs/decisions/0010-one-transmit-scheduler.md).
 //
-// Connections with a full packet send in round robin order. A partial packet has room left, so later posts could share
-// it, which saves time. An idle sender has time to spare: its partial packets leave at once. A busy sender delays them.
-// These rules decide when a partial packet leaves:
+// Connections with a full packet take turns, by network, address and connection (see turns). The more connections are
+// ready, the shorter is a turn, so a round of turns is bounded. One Poll sends a bounded number of packets. Then the
+// engine receives again.
+//
+// A partial packet has room left, so later posts could share it, which saves time. An idle sender has time to spare:
+// its partial packets leave at once. A busy sender delays them. Connections with a partial packet take turns too. These
+// rules decide when a partial packet leaves:
 //
 //   - Token bucket. A partial packet takes a token. Idle time refills the bucket. After 8 polls in a row without a
 //     post, the bucket is full. A busy sender gets one token for 32 posts.
@@ -25,10 +30,10 @@ import (
 // connection, and the method transmit sends. A waiting packet leaves in a later Poll, which the consumer or the
 // background owner calls.
 type scheduler struct {
-	ready []*Conn // connections with a packet to send, round robin
-
-	partials list.List[Conn] // connections with a partial packet that waits for a token, oldest first
-	noFrame  bool            // the link had no frame for the first of these packets
+	senders
+	ready    turns // connections with a packet to send
+	partials turns // connections with a partial packet that waits for a token
+	noFrame  bool  // the link had no frame for the first of these packets
 
 	bucket   time.Duration // tokens, in units of idle time; a token is tokenTime
 	idle     int           // consecutive polls without a post
@@ -40,9 +45,18 @@ type scheduler struct {
 
 // turn is the state of one connection in the scheduler.
 type turn struct {
-	ready    bool            // the connection is in scheduler.ready
-	partial  list.Node[Conn] // position in scheduler.partials
-	received seq.Num         // number of messages received when this side last began a message
+	address  *sendAddress               // address of the peer; nil before the connection knows it and after its end
+	nodes    [turnKinds]list.Node[Conn] // positions in the queues of that address
+	received seq.Num                    // number of messages received when this side last began a message
+}
+
+func newScheduler() scheduler {
+	return scheduler{
+		senders:  senders{make(map[netip.Prefix]*sendAddress), make(map[netip.Prefix]*sendNetwork)},
+		ready:    turns{kind: readyTurns},
+		partials: turns{kind: partialTurns},
+		bucket:   bucketSize * tokenTime,
+	}
 }
 
 // sendMode says what a connection may send now.
@@ -144,60 +158,67 @@ func (c *Conn) blockedBy(m sendMode) {
 
 // schedule queues the connection if it may send.
 func (c *Conn) schedule() {
-	if c.turn.ready || !c.alive() {
+	s := &c.eng.sched
+	if s.ready.has(c) || !c.alive() {
 		return
 	}
 	switch m := c.sendMode(); m {
 	case sendPacket:
-		c.turn.ready = true
-		c.eng.sched.ready = append(c.eng.sched.ready, c)
+		s.ready.push(c)
 	case sendPartial:
-		c.eng.sched.push(c)
+		s.partials.push(c)
 	default:
 		c.blockedBy(m)
 	}
 }
 
-// transmit sends a burst on each ready connection, then partial packets as long as there are tokens.
+// The method transmit gives ready connections turns, at most as many as are ready, until it has sent maxTransmit
+// packets. Then it sends partial packets as long as there are tokens.
 func (e *Engine) transmit() {
 	s := &e.sched
 	if s.noFrame {
 		e.transmitPartials()
 	}
-	n := len(s.ready)
-	for i := 0; i < n; i++ {
-		c := s.ready[i]
-		more := c.alive() && c.sendBurst()
-		if c.turn.ready = more; more {
-			s.ready = append(s.ready, c)
-		}
+	if n := s.ready.conns; n > 0 {
+		e.transmitReady(n, min(max(roundPackets/n, 1), maxBurst))
 	}
-	rest := copy(s.ready, s.ready[n:])
-	clear(s.ready[rest:])
-	s.ready = s.ready[:rest]
 	e.transmitPartials()
 }
 
-// sendBurst sends up to maxBurst packets. A partial packet that needs a token is queued instead. sendBurst reports
-// whether the connection could send more now.
-func (c *Conn) sendBurst() (more bool) {
-	for range maxBurst {
+// transmitReady gives at most n turns of at most burst packets each, until it has sent maxTransmit packets. A turn in
+// which nothing leaves counts as a packet, so the work of transmitReady is bounded.
+func (e *Engine) transmitReady(n, burst int) {
+	q := &e.sched.ready
+	for left := maxTransmit; n > 0 && left > 0 && !q.empty(); n-- {
+		c := q.front()
+		sent, more := c.sendBurst(min(burst, left))
+		if q.pop(c); more && c.alive() {
+			q.push(c)
+		}
+		left -= max(sent, 1)
+	}
+}
+
+// sendBurst sends up to n packets. A partial packet that needs a token is queued instead. sendBurst returns the number
+// of packets that have left, and whether the connection could send more now.
+func (c *Conn) sendBurst(n int) (sent int, more bool) {
+	for ; sent < n; sent++ {
 		switch m := c.sendMode(); m {
 		case sendPacket:
 			if !c.sendOne() {
-				return c.alive() && c.sendMode().sends()
+				return sent, c.alive() && c.sendMode().sends()
 			}
 		case sendPartial:
-			c.eng.sched.push(c)
-			return false
+			c.eng.sched.partials.push(c)
+			return sent, false
 		default:
 			c.blockedBy(m)
-			return false
+			return sent, false
 		}
 	}
 	m := c.sendMode()
 	c.blockedBy(m)
-	return m.sends()
+	return sent, m.sends()
 }
 
 // sendOne sends the next packet: a lost one if there is any, otherwise a new one. It reports false if it has sent none.
@@ -208,7 +229,7 @@ func (c *Conn) sendOne() bool {
 	return c.sendNext()
 }
 
-// transmitPartials sends one partial packet per token, first those that have waited longest.
+// transmitPartials sends one partial packet per token.
 func (e *Engine) transmitPartials() {
 	s := &e.sched
 	s.noFrame = false
@@ -216,7 +237,7 @@ func (e *Engine) transmitPartials() {
 		if !s.mayPartial() {
 			return
 		}
-		c := s.partials.Front()
+		c := s.partials.front()
 		if c.sendMode() == sendPartial {
 			if !c.sendNext() && c.alive() {
 				s.noFrame = true
@@ -224,7 +245,7 @@ func (e *Engine) transmitPartials() {
 			}
 			s.bucket -= tokenTime
 		}
-		s.remove(c)
+		s.partials.pop(c)
 		c.schedule() // more may have been posted
 	}
 }
@@ -240,10 +261,10 @@ func (c *Conn) sendWaiting() bool {
 }
 
 // mayPartial reports whether a partial packet waits and a token is available.
-func (s *scheduler) mayPartial() bool { return !s.partials.Empty() && s.bucket >= tokenTime }
+func (s *scheduler) mayPartial() bool { return !s.partials.empty() && s.bucket >= tokenTime }
 
 // empty reports whether no connection waits to send.
-func (s *scheduler) empty() bool { return len(s.ready) == 0 && s.partials.Empty() }
+func (s *scheduler) empty() bool { return s.ready.empty() && s.partials.empty() }
 
 // posted adds the tokens for n posts and notes that the consumer posts.
 func (s *scheduler) posted(n int) {
@@ -292,16 +313,9 @@ func (c *Conn) consumed() bool {
 	return request || recv
 }
 
-// push appends a connection to the list of partial packets, unless it is in the list.
-func (s *scheduler) push(c *Conn) {
-	if n := &c.turn.partial; !n.Listed() {
-		s.partials.PushBack(n, c)
-	}
-}
-
-// remove removes a connection from the list of partial packets, if it is in the list.
-func (s *scheduler) remove(c *Conn) {
-	if n := &c.turn.partial; n.Listed() {
-		s.partials.Remove(n)
-	}
+// leave removes a connection that has ended.
+func (s *scheduler) leave(c *Conn) {
+	s.ready.remove(c)
+	s.partials.remove(c)
+	s.senders.leave(c)
 }

@@ -167,7 +167,11 @@ func TestPartialsAnswer(t *testing.T) {
 
 // line returns the connections with a waiting partial packet.
 func (s *spread) line() (line []*Conn) {
-	for n := s.from.eng.sched.partials.First(); n != nil; n = n.Next() {
+	q := &s.from.eng.sched.partials
+	if q.empty() {
+		return nil
+	}
+	for n := q.front().turn.address.queued[q.kind].conns.First(); n != nil; n = n.Next() {
 		line = append(line, n.Elem())
 	}
 	return line

@@ -211,7 +211,7 @@ func (s *sim) leftovers() {
 		e.forgetAllRejected() // rejected requests may be kept, because they are bounded
 		left := map[string]int{
 			"connections": e.Connections(), "early frames": e.held, "timers": e.wheel.Len(),
-			"requests": len(e.requests), "peers": len(e.host.peers.cids), "connections to send": len(e.sched.ready),
+			"requests": len(e.requests), "peers": len(e.host.peers.cids), "connections to send": e.sched.ready.conns, "addresses": len(e.sched.addresses),
 			"acknowledgements": len(e.acks), "paths": h.link.Paths(),
 			"overflows": int(e.stats.Overflows), "undelivered completions": h.undelivered(),
 		}

@@ -55,6 +55,15 @@ func (l *List[T]) PushBack(n *Node[T], e *T) {
 	l.n++
 }
 
+// Rotate moves the first element to the end. The list must not be empty.
+func (l *List[T]) Rotate() {
+	if n := l.first; n != l.last {
+		e := n.elem
+		l.Remove(n)
+		l.PushBack(n, e)
+	}
+}
+
 // Remove removes the element with node n from the list.
 func (l *List[T]) Remove(n *Node[T]) {
 	if n.prev == nil {

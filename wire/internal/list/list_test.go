@@ -30,7 +30,8 @@ func check(t *testing.T, l *List[item], want []*item) {
 	}
 }
 
-// A list must behave like a slice from which elements are removed at any place.
+// A list must behave like a slice from which elements are removed at any place, and whose first element may move to the
+// end.
 func TestListAgainstSlice(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var l List[item]
@@ -38,6 +39,11 @@ func TestListAgainstSlice(t *testing.T) {
 	var model []*item
 	check(t, &l, model)
 	for range 10_000 {
+		if len(model) > 0 && r.IntN(4) == 0 {
+			l.Rotate()
+			model = append(model[1:], model[0])
+			check(t, &l, model)
+		}
 		x := &items[r.IntN(len(items))]
 		if i := slices.Index(model, x); i >= 0 {
 			l.Remove(&x.node)
