@@ -25,9 +25,8 @@ const (
 	QoSPremium        QoS = 0x08 // high throughput and low latency
 )
 
-// CompletionFlags are the flags of a post (DAT_COMPLETION_FLAGS). Used as an attribute of an endpoint, the flags decide
-// which of the endpoint's completions are notifications. A notification is an event that may end EVD.Wait or trigger a
-// CNO.
+// CompletionFlags are the flags of a post (DAT_COMPLETION_FLAGS). As attributes of an endpoint, the flags decide which
+// of the endpoint's completions are notifications. A notification is an event that may end EVD.Wait or trigger a CNO.
 type CompletionFlags uint8
 
 // Completion flags.
@@ -203,8 +202,8 @@ const (
 	maxPrivateData = 256
 )
 
-// The method grant sets the sizes of an endpoint without a shared receive queue to the maximum. The caller has
-// validated the attributes.
+// The method grant sets the attributes MaxMessageSize and MaxRDMASize to the largest possible size, if the endpoint has
+// no shared receive queue. The caller has validated the attributes.
 func (p *EPParam) grant() {
 	if p.SRQ == nil {
 		p.Attr.MaxMessageSize, p.Attr.MaxRDMASize = maxSize, maxSize

@@ -135,8 +135,8 @@ func (c *CNO) WaitContext(ctx context.Context) (*EVD, error) {
 	return evd, interrupted(ctx, err)
 }
 
-// This method is Wait with two differences. It returns ErrInterruptedCall when the channel done is closed, and it
-// returns ErrTimeoutExpired where Wait returns ErrQueueEmpty.
+// The method wait is like Wait, with two differences. It returns ErrInterruptedCall when the channel done is closed,
+// and it returns ErrTimeoutExpired where Wait returns ErrQueueEmpty.
 func (c *CNO) wait(timeout time.Duration, done <-chan struct{}) (*EVD, error) {
 	if err := c.lock(); err != nil {
 		return nil, err
@@ -201,8 +201,8 @@ func (c *CNO) Free() error {
 	return nil
 }
 
-// unlatch drops all triggers that the CNO keeps for the next Wait, because they count as one trigger. It returns the
-// EVD that triggered last, or nil if the CNO kept no trigger. mu is held.
+// unlatch takes the triggers that the CNO keeps for the next Wait. It returns the EVD that triggered last, or nil if
+// the CNO keeps no trigger. It drops all other triggers too, because several kept triggers count as one. mu is held.
 func (c *CNO) unlatch() *EVD {
 	n := len(c.latched)
 	if n == 0 {

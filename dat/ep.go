@@ -43,9 +43,9 @@ var portQuals atomic.Uint64
 
 // EPConfig are the parameters of CreateEP, except the zone.
 type EPConfig struct {
-	// RecvEVD gets the completions of receives, RequestEVD the completions of requests, and ConnectEVD the connection
-	// events. The three may be the same dispatcher. If one of them is nil, the events that it would get are discarded.
-	// Each dispatcher may belong to any open of the same adapter.
+	// RecvEVD gets the completions of receives. RequestEVD gets the completions of requests. ConnectEVD gets the
+	// connection events. All three may be the same dispatcher. If one of them is nil, the events that it would get are
+	// discarded. Each dispatcher may belong to any open of the same adapter.
 	RecvEVD, RequestEVD, ConnectEVD *EVD
 
 	// SRQ is the shared receive queue from which the endpoint takes its receives. If SRQ is nil, the endpoint has a

@@ -7,8 +7,8 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// EVD is an event dispatcher (DAT_EVD_HANDLE): a queue of events. Exactly one call of Dequeue or Wait returns each
-// event. Events of one stream, such as the completions of an endpoint's receives, are returned in the order in which
+// EVD is an event dispatcher (DAT_EVD_HANDLE): a queue of events. Each event is returned once, by a call of Dequeue or
+// Wait. Events of one stream, such as the completions of an endpoint's receives, are returned in the order in which
 // they were queued.
 //
 // Any goroutine may call the methods. Dequeue and Wait poll the adapter's engines while they look for events. After

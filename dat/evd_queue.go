@@ -252,10 +252,9 @@ func (e *EVD) overflow() {
 	}
 }
 
-// The method raise queues an asynchronous event on the asynchronous EVD. If the IA has no such EVD, the event is dropped. If
-// the EVD is full, the event is dropped too, and an EventAsyncIACatastrophic is queued instead, which reports that
-// asynchronous events were lost. The EVD always has room for one EventAsyncIACatastrophic. Any goroutine may call
-// raise.
+// The method raise queues an asynchronous event on the asynchronous EVD. If the IA has no such EVD, the event is
+// dropped. If the EVD is full, an EventAsyncIACatastrophic is queued instead of the event, to report that asynchronous
+// events were lost. The EVD always has room for one EventAsyncIACatastrophic. Any goroutine may call raise.
 func (ia *IA) raise(n EventNumber, source any, reason int) {
 	e := ia.async
 	if e.usable() != nil || e.post(Event{Number: n, Source: source, Reason: reason}) {

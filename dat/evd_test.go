@@ -250,8 +250,8 @@ func receiveAll(t *testing.T, y *point, messages int) {
 	}
 }
 
-// TestWaitAgainstDequeue: several goroutines call Wait and Dequeue on one dispatcher. Exactly one goroutine gets each
-// event. Only two errors are returned: one if the queue is empty, the other if another goroutine is inside Wait.
+// TestWaitAgainstDequeue: several goroutines call Wait and Dequeue on one dispatcher. Each event goes to exactly one
+// goroutine. Only two errors are returned: one if the queue is empty, the other if another goroutine is inside Wait.
 func TestWaitAgainstDequeue(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		const count = 4000

@@ -113,10 +113,11 @@ const (
 // Event is an event of an EVD (DAT_EVENT). Dequeue and Wait fill in an Event of the caller. The field Number decides
 // which of the other fields are used; unused fields are zero. Err says whether the event is an error.
 //
-// When a connection ends, every posted operation completes before the connection event: first the requests in the order
-// of their posts, the oldest one with the error that ended the connection if an operation has caused it, the others
-// with DTOFlushed; then the receives with DTOFlushed. So when a program sees the connection event, all completions of
-// the endpoint are in its dispatchers, and its memory is its own again when they are dequeued.
+// When a connection ends, every posted operation completes before the connection event. First the requests complete, in
+// the order of their posts, and then the receives. Their status is DTOFlushed, with one exception: if an operation has
+// failed and thereby ended the connection, the oldest request completes with the error. So when a program takes the
+// connection event, all completions of the endpoint are queued in its dispatchers. After the program has dequeued these
+// completions, the memory of the operations belongs to the program again.
 type Event struct {
 	Number EventNumber
 	EVD    *EVD // the dispatcher of the event

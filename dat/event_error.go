@@ -22,8 +22,9 @@ func (e *EventError) Error() string {
 }
 
 // Err returns nil if the event reports success: a completion with DTOSuccess, EventConnectionRequest, EventEstablished,
-// or EventSoftware. For every other event it returns an *EventError; EventDisconnected and the asynchronous events count
-// as errors too, because the object of the event has ended or is impaired. Err allocates only if there is an error.
+// or EventSoftware. For every other event it returns an *EventError. EventDisconnected and the asynchronous events
+// count as errors too, because the object of the event has ended or is impaired. Err allocates only if there is an
+// error.
 func (ev *Event) Err() error {
 	switch ev.Number {
 	case EventConnectionRequest, EventEstablished, EventSoftware:

@@ -54,7 +54,8 @@ func (e *end) connect(server *end, addr string) {
 }
 
 // A client sends a request, and a server answers it. Each side posts a receive before the other side can send to it:
-// the server before it accepts, the client before it asks. Completions give the memory back.
+// the server posts its receive before it accepts the connection, and the client posts its receive before it sends the
+// request. After the completion of an operation, the program may use the memory of the operation again.
 func Example_requestResponse() {
 	server, client := open("127.0.0.5"), open("127.0.0.6")
 	defer server.ia.Close()
@@ -82,9 +83,10 @@ func Example_requestResponse() {
 	// Output: "what is it?"
 }
 
-// A client reads memory that the server goes on writing. Update orders the server's accesses with those of the peers. A
-// read that needs several packets may see two states, so the record has its version at both ends: a reader
-// that finds two versions reads again.
+// A client reads a record by RDMA while the server keeps changing it. The server changes the record in Update, so no
+// packet of a read carries half a change. But a read of several packets may return parts of two versions of the record.
+// So the version number is at the beginning and at the end of the record. A client that finds two different numbers
+// reads again.
 func ExampleLMR_Update() {
 	server, client := open("127.0.0.5"), open("127.0.0.6")
 	defer server.ia.Close()
@@ -122,8 +124,9 @@ func ExampleLMR_Update() {
 	// Output: true true
 }
 
-// A connection ends, and the client connects again. Completions of what was posted come before the event of the end, so
-// after it the program has all its memory. An endpoint is used again after Reset.
+// A connection ends, and the client connects again with the same endpoint. The posted operations complete before
+// EventDisconnected. So when the program has taken EventDisconnected, all its memory belongs to it again. Reset makes
+// the endpoint ready for the new connection.
 func ExampleEP_Reset() {
 	server, client := open("127.0.0.5"), open("127.0.0.6")
 	defer server.ia.Close()
@@ -147,8 +150,9 @@ func ExampleEP_Reset() {
 	// connected again
 }
 
-// A program ends in order: a graceful disconnect completes what is posted, and both ends see it before the adapters
-// close. A program that only exits leaves its peers to find out by silence.
+// A program ends in order. It disconnects gracefully, so the outstanding requests complete first. Both sides take
+// EventDisconnected before they close their adapters. If a program exits without a disconnect, its peer may notice only
+// after a timeout.
 func ExampleEP_Disconnect() {
 	server, client := open("127.0.0.5"), open("127.0.0.6")
 	server.listen()

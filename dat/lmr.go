@@ -217,8 +217,9 @@ func (ia *IA) SyncRDMAWrite(segments []LMRTriplet) error { return ia.sync(segmen
 
 // Update calls f with the memory of the region while no engine of the adapter runs. So f may read and write memory that
 // peers read and write at any time, and the race detector agrees. Peers wait while f runs: f should only copy, and must
-// not call the adapter. An RDMA operation of a peer is served packet by packet, so one that needs several packets may
-// see the memory before f in one packet and after f in the next: give the data a version or a checksum.
+// not call the adapter. An RDMA operation of a peer is served packet by packet, and f may run between two packets. So a
+// read of several packets may return partly the data before f and partly the data after f: give the data a version or a
+// checksum.
 //
 // Errors: ErrInvalidHandle if the region is freed or the adapter is closed.
 func (l *LMR) Update(f func(mem []byte)) error {

@@ -89,8 +89,8 @@ func (d *datExchange) receive() error {
 
 func (d *datExchange) close() { d.stop() }
 
-// hand passes the next n messages that arrive at e over a channel, as a service does that receives in one goroutine and
-// works in another. It ends early if e fails.
+// hand receives n messages from e. For each message it sends a value to the channel, on which another goroutine waits.
+// Many services receive in one goroutine and work in another in this way. If e fails, hand ends early.
 func hand(e exchange, to chan<- struct{}, n int) {
 	defer close(to)
 	for range n {
@@ -119,8 +119,9 @@ func answer(e exchange, hop bool) {
 
 const servicePort = 7099 // TCP port of the service process
 
-// beService is a process that answers messages over DAT and TCP until it is killed. Connections on testQual and
-// servicePort are answered with a channel between two goroutines, connections one above by one goroutine.
+// beService is a process that answers messages over DAT and TCP until it is killed. On connections to testQual and
+// servicePort, one goroutine receives and wakes another goroutine over a channel, which answers. On connections to
+// testQual+1 and servicePort+1, one goroutine does both.
 func beService() error {
 	name, o := childOptions()
 	ia, err := Open(name, o)
@@ -251,9 +252,10 @@ func request(b *testing.B, e exchange, hop bool, total int) {
 }
 
 // BenchmarkServices measures requests of 64 bytes between two processes over veth, with DAT over AF_XDP and with TCP of
-// package net in the same run. In "hop" there is one request at a time, and at both ends one goroutine waits and hands
-// each message over a channel to another one, which sends. In the others a number of goroutines have a connection and
-// a request each. Both processes have the same number of processors of the Go scheduler.
+// package net in the same run. In the variant "hop" there is one connection with one request at a time. At both of its
+// ends, one goroutine receives each message and wakes another goroutine over a channel, which sends the next message.
+// In the other variants, the name is the number of connections; each connection has one request at a time and a
+// goroutine of its own. GOMAXPROCS is the same in both processes.
 func BenchmarkServices(b *testing.B) {
 	for _, procs := range []int{1, 2, 4} {
 		b.Run(fmt.Sprint("procs=", procs), func(b *testing.B) {

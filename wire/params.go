@@ -176,9 +176,9 @@ const (
 	guessDecay    = time.Second
 	maxGuessers   = 1024
 	// prefixGuesses is the number of wrong remote keys that an IPv6 /64 may send before its Connects are dropped. The
-	// next wrong key begins a period in which they are dropped. This period lasts prefixPause at most. Then the
-	// Connects of the /64 are accepted for a time of prefixPause at least, even if more wrong keys arrive. An honest
-	// requester repeats Connect at least once per helloRetryMax, so one of its Connects arrives in this time.
+	// next wrong key begins a period in which they are dropped. This period lasts prefixPause at most. Then follows a
+	// pause of prefixPause at least, in which wrong keys have no such effect. An honest requester repeats Connect at
+	// least once per helloRetryMax, so one of its Connects arrives in the pause.
 	prefixGuesses = 16 * freeGuesses
 	prefixPause   = 4 * helloRetryMax
 

@@ -100,8 +100,9 @@ func (d *Device) takePort(local netip.AddrPort) (err error) {
 }
 
 // ignoreICMPMTU makes the kernel ignore ICMP messages about the guard socket's path MTU. The guard sends nothing, so
-// any such message is forged. Otherwise the kernel would accept such a message, and other programs of the host would use
-// a false MTU to the peer for ten minutes. The device itself uses the MTU of the route in the routing table.
+// any such message is forged. Without the socket option, the kernel would accept such a message, and other programs of
+// the host would use a false MTU to the peer for ten minutes. The device itself uses the MTU of the route in the
+// routing table.
 //
 // System calls: setsockopt.
 func (d *Device) ignoreICMPMTU(local netip.Addr) error {

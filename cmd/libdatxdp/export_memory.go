@@ -25,8 +25,8 @@ func dxFreePZ(pz uint64) (r uint32) {
 }
 
 // dxCreateLMR registers memory of the program: the range that begins at the address base and has the given length. With
-// DAT_MEM_TYPE_LMR, it registers the memory of another region, which the argument parent names. It writes the results of
-// dat_lmr_create to *out.
+// DAT_MEM_TYPE_LMR, it instead registers the memory of another region: the argument parent is the handle of that
+// region. It writes the results of dat_lmr_create to *out.
 //
 //export dxCreateLMR
 func dxCreateLMR(ia uint64, kind uint32, parent uint64, base, cookie unsafe.Pointer, length, pz uint64, priv, va uint32, handle uint64, out *C.DAT_LMR_PARAM) (r uint32) {

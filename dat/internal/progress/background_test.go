@@ -87,8 +87,9 @@ func TestBackgroundWatches(t *testing.T) {
 	})
 }
 
-// If the engine is owned, the background owner watches if the owner is a caller that polls. Otherwise that owner may
-// not poll again, so the background owner polls as soon as the engine is free.
+// The background owner finds that another goroutine owns the engine. If that goroutine will poll again (role Poller or
+// Waiter), the background owner only watches. If it may not poll again (role Poster or Control), the background owner
+// polls as soon as the engine is free.
 func TestBackgroundFindsOwner(t *testing.T) {
 	for role, want := range map[wire.Role]Phase{
 		Poller: Watching, Waiter: Watching, Poster: Polling, Control: Polling,

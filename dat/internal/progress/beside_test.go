@@ -54,9 +54,9 @@ func (x *traffic) Wake()                               {}
 // alwaysRaised returns a Waiting that never becomes ready, and whose waiter does not sleep.
 func alwaysRaised() Waiting { return &counting{last: math.MaxInt32, start: func(int32) {}} }
 
-// BenchmarkBesideWaiters measures other work of a program beside waiters that spin, each on an adapter of its own:
-// round trips of one byte over TCP on the loopback interface, with both ends in this process, and the intervals of a
-// time.Ticker of one millisecond.
+// BenchmarkBesideWaiters measures how goroutines that spin in Wait slow down other work of the same program. Each of
+// these goroutines has its own adapter. The other work is round trips of one byte over TCP on the loopback interface,
+// with both ends in this process, and a time.Ticker of one millisecond, whose intervals are measured.
 func BenchmarkBesideWaiters(b *testing.B) {
 	for _, procs := range []int{1, 2, 4} {
 		for waiters := range 3 {

@@ -58,7 +58,7 @@ func TestRoles(t *testing.T) {
 }
 
 // TestPost: a post polls the engine once if work is due. If no work is due, it does not poll. If the background owner
-// sleeps, the post begins with one poll more, because the time of the engine is old.
+// sleeps, the post begins with an additional poll, because the engine's time is outdated.
 func TestPost(t *testing.T) {
 	virtual(t, func(t *testing.T, x *fake) {
 		post := func(what string, polls, wakes int) {

@@ -16,10 +16,10 @@ import (
 
 // network lets the scheduler of the Go runtime find network events while goroutines spin. The scheduler looks at the
 // network only when no goroutine is runnable, and a goroutine that spins with runtime.Gosched is always runnable. The
-// runtime's monitor thread, which looks every 10 ms, is too late. So a goroutine that spins asks the kernel at intervals
-// whether network events wait. If so, it becomes not runnable for a moment: it blocks in a read of an eventfd that it
-// has just made readable, which is one more network event. If all other goroutines block too, the scheduler looks, and
-// finds them all.
+// runtime's monitor thread, which looks every 10 ms, is too late. So a goroutine that spins asks the kernel at
+// intervals whether network events wait. If so, the goroutine makes an eventfd readable, which adds one more network
+// event, and then blocks until the scheduler finds this event. When all other goroutines block too, the scheduler looks
+// at the network and finds all events.
 //
 // The zero network does nothing.
 type network struct {
@@ -39,7 +39,8 @@ var looks struct {
 	leaving atomic.Int32 // number of goroutines that block
 }
 
-// open makes n ready. If the eventfd cannot be made, n does nothing, and the monitor thread has to find the events.
+// The method open prepares n. If the eventfd cannot be made, the methods of n do nothing, and the monitor thread has to
+// find the events.
 //
 // System calls: eventfd2; to find the descriptor of the network poller: open, read and readlink in /proc/self.
 func (n *network) open() {
@@ -87,11 +88,11 @@ func epollOf(fd int) int {
 	return -1
 }
 
-// look is called by a goroutine that spins, after each pass. If network events wait that no other thread takes, it
-// blocks until the scheduler has looked at the network, unless another goroutine keeps the scheduler busy.
+// A goroutine that spins calls the method look after each pass. If network events wait and no other thread takes them,
+// look blocks until the scheduler has looked at the network. The scheduler does that when no goroutine is runnable.
 //
-// System calls: poll, at intervals in all spinning goroutines together. If events wait: sched_yield; write, and
-// epoll_wait by the scheduler.
+// System calls: poll, once per interval, whatever the number of spinning goroutines. If events wait, also sched_yield
+// or write; after a write the scheduler calls epoll_wait.
 func (n *network) look(now wire.Time) {
 	if n.conn == nil {
 		return
@@ -122,8 +123,8 @@ func (n *network) leave() {
 	looks.waiting.Store(0)
 }
 
-// waits reports whether the network poller has events that no thread has taken, and sets the time of the next look. If
-// it cannot know, it returns true.
+// The method waits reports whether the network poller has events that no thread has taken. If the descriptor of the
+// poller is unknown, it returns true. It also sets the time of the next look.
 func (n *network) waits(now wire.Time) bool {
 	if n.epoll < 0 {
 		looks.due.Store(int64(now.Add(blindInterval)))
@@ -143,9 +144,9 @@ func (n *network) waits(now wire.Time) bool {
 	return true
 }
 
-// tryRead is the read of the eventfd. The first call makes the eventfd readable and returns false, so that the
-// goroutine blocks until the network poller finds the event. The second call returns true. The poller is
-// edge-triggered: it reports each write, so nothing has to be read.
+// tryRead stands for a read of the eventfd, and is called twice. The first call makes the eventfd readable and returns
+// false, so that the goroutine blocks until the network poller finds the event. The second call returns true. It reads
+// nothing: the poller is edge-triggered, so it reports the next write even if this one was not read.
 func (n *network) tryRead(fd uintptr) bool {
 	if n.left = !n.left; n.left {
 		_, _ = unix.Write(int(fd), one[:])

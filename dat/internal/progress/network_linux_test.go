@@ -8,7 +8,8 @@ import (
 )
 
 // TestWaiterServesNetwork: while a goroutine spins in Wait on the only processor, the scheduler still finds network
-// events. Without looks, the runtime's monitor thread finds them after 10 ms, which is thousands of polls.
+// events. The test counts the polls until such an event is found. If the goroutine did not help the scheduler, the
+// runtime's monitor thread would find the event after 10 ms, that is, after thousands of polls.
 func TestWaiterServesNetwork(t *testing.T) {
 	for name, known := range map[string]bool{"the poller is known": true, "the poller is unknown": false} {
 		t.Run(name, func(t *testing.T) {

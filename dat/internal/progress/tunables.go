@@ -22,15 +22,17 @@ const (
 	// the yield, and 0.001 M/s without the yield (BenchmarkStreamSend64). A yield takes 0.2 µs if no other thread waits
 	// for the core.
 	emptyPolls = 64
-	// lookInterval is the interval at which spinning goroutines ask whether network events wait. The question takes some
-	// 0.3 µs. Within soonAfter of a look that found events it is soonInterval. blindInterval is the interval at which
-	// they block if they cannot ask, which takes 2 µs. BenchmarkBesideWaiters measures the effect.
+	// lookInterval is the interval at which spinning goroutines ask the kernel whether network events wait. This takes
+	// some 0.3 µs. For the time soonAfter after each question that found events, the interval is soonInterval. If the
+	// goroutines cannot ask, they block at the interval blindInterval instead, so that the scheduler looks at the
+	// network; this takes 2 µs. BenchmarkBesideWaiters measures the effect.
 	lookInterval  = 10 * time.Microsecond
 	soonInterval  = 3 * time.Microsecond
 	soonAfter     = time.Millisecond
 	blindInterval = 50 * time.Microsecond
-	// patientLooks is the number of looks in sequence at which events may wait for an idle thread, before a spinning
-	// goroutine blocks. After each of them the spinning thread yields.
+	// patientLooks is the number of questions in a row that may find waiting events without an effect other than a
+	// yield of the thread: an idle thread may take the events when it gets a core. If the next question finds events
+	// too, the spinning goroutine blocks.
 	patientLooks = 2
 	// closeLinger is the maximum time that Driver.close waits for peers to confirm the end of their connections.
 	closeLinger = 200 * time.Millisecond

@@ -11,7 +11,8 @@ import (
 //
 //   - The poll of a Waiter moved no packets: other goroutines run (runtime.Gosched). Otherwise a goroutine of the
 //     consumer, such as one that just got a message, would have to wait for a scheduling quantum.
-//   - After each poll of the background owner other goroutines run, such as one that waited for these packets.
+//   - The poll was made by the background owner: other goroutines run, such as one that waited for the received
+//     packets.
 //   - The argument thread is true, because there were emptyPolls consecutive empty polls: other threads that wait for
 //     this core run (sched_yield).
 func yield(role wire.Role, busy, thread bool) {

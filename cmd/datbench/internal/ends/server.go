@@ -146,8 +146,8 @@ func (t *DATTarget) serve(ctx context.Context) error {
 }
 
 // settle ends the penalty of a client whose row succeeded, and begins a penalty if the row failed. A client that
-// disconnected is not penalised. The target of the command `datbench` alone, in place of `datbench server`, has no log. It
-// penalises nobody, because the command is its only client.
+// disconnected is not penalised. Only the target of `datbench server` has a log. Any other target has only one client,
+// the command that made it, so it penalises nobody.
 func (t *DATTarget) settle(from netip.Addr, err error) {
 	switch {
 	case t.log == nil:

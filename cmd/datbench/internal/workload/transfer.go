@@ -13,9 +13,9 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// shapeTransfer returns what a transfer needs at each end. A transfer moves its bytes in pieces, one RDMA operation each,
-// and as many pieces may be outstanding as the row's queue is deep. Each end needs memory for that many pieces. It also
-// needs receives, because a message announces each piece.
+// shapeTransfer returns what a transfer needs at each end. A transfer moves its bytes in pieces; each piece is one RDMA
+// operation. The row's queue depth limits the number of outstanding pieces. Each end needs memory for that many pieces.
+// It also needs receives, because a message announces each piece.
 func shapeTransfer(r plan.Spec) (i, t shape) {
 	both := shape{sources: r.QueueDepth(), rdma: r.QueueDepth(), messages: 2 * r.QueueDepth(), requests: 2*r.QueueDepth() + spare}
 	return both, both
