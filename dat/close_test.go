@@ -155,7 +155,7 @@ func TestCloseUnderLoad(t *testing.T) {
 }
 
 // TestOpenTwice: several opens of one device in a process share one adapter. The opens share the qualifiers of the
-// adapter and may share dispatchers. Closing one open does not affect the others.
+// adapter and may share dispatchers. Closing one open does not affect the other opens.
 func TestOpenTwice(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		if _, simulated := n.(*sim); simulated {

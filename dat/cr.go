@@ -10,8 +10,8 @@ import (
 )
 
 // CR is a connection request (DAT_CR_HANDLE). A successful Accept, Reject or Handoff ends the request: later calls
-// return ErrInvalidHandle. If the requester gives up, the handle stays valid. A call of Accept then leads to
-// EventAcceptCompletionError, and a call of Reject has no effect on the peer. Any goroutine may call the methods.
+// return ErrInvalidHandle. If the requester gives up, the handle stays valid. If Accept is called then, the connect EVD
+// gets EventAcceptCompletionError. If Reject is called then, the peer gets nothing. Any goroutine may call the methods.
 type CR struct {
 	consumer
 	ia   *IA
@@ -236,7 +236,7 @@ func (c *CR) drop(d *driver, err error) note {
 	return n
 }
 
-// end ends the request and releases its endpoint. mu is held, or the IA is closed.
+// The method end ends the request and releases its endpoint. mu is held, or the IA is closed.
 func (c *CR) end() {
 	c.over = true
 	if c.ep == nil {

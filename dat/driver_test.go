@@ -23,7 +23,7 @@ func (p *point) polls() uint64 {
 }
 
 // TestEndsWithoutPolls: freeing an endpoint whose connection has ended does not poll the engine, because a poll runs
-// the timers of all connections. Closing an adapter does not poll once for each endpoint either.
+// the timers of all connections. Closing an adapter does not poll once for each endpoint.
 func TestEndsWithoutPolls(t *testing.T) {
 	const pairs = 64
 	for name, end := range map[string]func(*testing.T, *host, []*point){

@@ -11,9 +11,9 @@ import (
 )
 
 // Connections returns one row for every connection of the adapter, also for connections of other opens. Each row is a
-// consistent snapshot, but the rows are read at different times. The method reads 32 connections of an engine at once,
-// and the engine stands still for some microseconds during such a read. Between the reads, the engine runs. Connections
-// returns ErrInvalidHandle if the adapter is closed before or during the call.
+// consistent snapshot, but the rows are read at different times. The method reads up to 32 connections of an engine in
+// one step, and the engine stands still for some microseconds during this step. Between the steps, the engine runs.
+// Connections returns ErrInvalidHandle if the adapter is closed before or during the call.
 func (ia *IA) Connections() ([]ConnInfo, error) {
 	var all []ConnInfo
 	err := ia.EachConnection(func(c *ConnInfo) error {
@@ -49,8 +49,8 @@ func (ia *IA) EachConnection(f func(c *ConnInfo) error) error {
 	return nil
 }
 
-// The method inspect reads the connections of an engine, 32 at once. It owns the engine during each read. When these
-// reads have taken inspectTime in total, inspect sleeps for inspectPause. Without the pause, reading thousands of
+// The method inspect reads the connections of an engine in steps of 32. It owns the engine during each step. When these
+// steps have taken inspectTime in total, inspect sleeps for inspectPause. Without the pause, reading thousands of
 // connections would delay the data path: for 19200 connections, inspect owns the engine for 11 ms in total.
 const (
 	inspectTime  = 100 * time.Microsecond
@@ -58,7 +58,7 @@ const (
 )
 
 // The method inspect calls f for each connection of the engine. If f returns an error, inspect stops and returns that
-// error. It owns the engine while it reads connections, 32 at once, but not while f runs.
+// error. It reads the connections in steps of 32. It owns the engine during each step, but not while f runs.
 func (d *driver) inspect(f func(*wire.ConnInfo) error) error {
 	rows := make([]wire.ConnInfo, 0, 32)
 	var owned time.Duration // time of ownership since the last pause

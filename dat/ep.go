@@ -72,7 +72,7 @@ type EPConfig struct {
 //
 //   - ErrInvalidHandle: the zone, a dispatcher or the shared receive queue is freed or belongs to another adapter; or
 //     a dispatcher was created without the EVDFlags for its events.
-//   - ErrInvalidParameter: an attribute exceeds a limit of IA.Query, or Attr is nil although SRQ is not.
+//   - ErrInvalidParameter: an attribute exceeds a limit of IA.Query, or Attr is nil and SRQ is not nil.
 //   - ErrModelNotSupported: service type or quality of service.
 //   - ErrInsufficientResources.
 func (ia *IA) CreateEP(pz *PZ, c EPConfig) (*EP, error) {

@@ -97,7 +97,8 @@ func (a *adapter) refeed(removed, added []feed) error {
 // e.refs. When the service point ends, the caller drops this reference.
 func (e *EVD) serve() error { return e.ia.a.refeed(nil, []feed{{evd: e}}) }
 
-// count adds n to the counters of the dispatcher of each stream: n is 1 for added streams and -1 for removed streams.
+// The function count adds n to the counters of the dispatcher of each stream. The caller passes 1 for added streams and
+// -1 for removed streams.
 func count(streams []feed, n int) {
 	for _, f := range streams {
 		if f.evd != nil {

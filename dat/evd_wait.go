@@ -115,7 +115,7 @@ func (e *EVD) Events(ctx context.Context) iter.Seq2[*Event, error] {
 	}
 }
 
-// wait is Wait with a time limit in place of a timeout. When done is closed, it returns ErrInterruptedCall.
+// The method wait is Wait with a time limit instead of a timeout. When done is closed, it returns ErrInterruptedCall.
 func (e *EVD) wait(limit wire.Time, done <-chan struct{}, threshold int, ev *Event) (more int, err error) {
 	if ev == nil {
 		return 0, fail(ErrInvalidParameter, "the event is nil")

@@ -34,7 +34,7 @@ type caller struct {
 	cnos []*CNO
 }
 
-// next returns the next byte of the input, 0 at its end.
+// The method next returns the next byte of the input, or 0 at the end of the input.
 func (c *caller) next() int {
 	if len(c.in) == 0 {
 		return 0
@@ -129,7 +129,7 @@ func (c *caller) agent() func(*EVD) {
 	return func(e *EVD) { _, _ = e.Query() }
 }
 
-// over returns a context that is done, or nil.
+// The method over returns a context that is done, or nil.
 func (c *caller) over() context.Context {
 	if c.next()%4 == 0 {
 		return nil
@@ -150,7 +150,8 @@ func (c *caller) took(ev *Event, err error) error {
 // moment returns a timeout of 0 or a very short timeout.
 func (c *caller) moment() time.Duration { return time.Duration(c.next()%3) * 100 * time.Microsecond }
 
-// known has the state that a failed call must not change. It leaves out the state that the network may change.
+// The method known returns the state that a failed call must not change. It leaves out the state that the network may
+// change.
 func (c *caller) known() string {
 	var s strings.Builder
 	say := func(what ...any) { fmt.Fprint(&s, what...); s.WriteByte('\n') }

@@ -98,7 +98,7 @@ const MaxName = 256
 // Options may follow the name. They override options in o: "xdp:eth0 port=4000 peerport=4000 queues=2 silence=30s".
 //
 // IA.Query returns the granted mode. An adapter may be opened many times. Each open returns an IA of its own; closing
-// an IA does not affect the others.
+// an IA does not affect the other IAs.
 //
 // Errors:
 //

@@ -152,7 +152,7 @@ func (c *traffic) run(t *testing.T, n int) {
 	}
 }
 
-// end counts the completion of an outstanding operation.
+// The method end counts the completion of an outstanding operation.
 func (c *traffic) end(t *testing.T, ev Event) DTO {
 	t.Helper()
 	op, known := c.out[ev.Cookie]

@@ -165,7 +165,7 @@ func (r *RSP) unlisten() {
 	r.evd.refs.drop()
 }
 
-// stop ends the service point. mu is held.
+// The method stop ends the service point. mu is held.
 func (r *RSP) stop() {
 	if r.state == rspListening {
 		r.unlisten()
@@ -176,7 +176,7 @@ func (r *RSP) stop() {
 	r.state = rspFreed
 }
 
-// end ends the service point when its IA closes.
+// The method end ends the service point when its IA closes.
 func (r *RSP) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 
 // sampler is a slog.Handler that limits the rate of log records, because peers decide how often connections are made
 // and end. During each sampleTime, it passes the first sampleBurst records of each message, and drops the other records
-// of that message. After that, the next record of the message that passes has the attribute left_out, the number of
-// dropped records.
+// of that message. The next passed record of that message then has the attribute left_out, the number of dropped
+// records.
 type sampler struct {
 	slog.Handler
 	seen *samples

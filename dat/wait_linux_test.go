@@ -37,9 +37,9 @@ func BenchmarkFirstFrame(b *testing.B) {
 
 func us(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
 
-// BenchmarkWaiters measures 64-byte round trips over AF_XDP, in round trips per second of all connections together. The
-// ends of the connections poll in one variant and wait in the others. With 32 connections, more goroutines wait than
-// there are cores.
+// BenchmarkWaiters measures 64-byte round trips over AF_XDP, in round trips per second of all connections together. In
+// one variant the ends of the connections call Dequeue in a loop; in all other variants they call Wait. With 32
+// connections, more goroutines wait than there are cores.
 func BenchmarkWaiters(b *testing.B) {
 	x, y := newHosts(b, newXDP(b), Options{})
 	var points [][2]*point

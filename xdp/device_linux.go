@@ -50,9 +50,9 @@ func Open(ifname string, o Options) (*Device, error) {
 	return open(ifname, nil, o)
 }
 
-// open opens an interface. n reports the queues of the interface; if n is nil, open asks the kernel. In Auto mode, open
-// falls back from zero-copy to copy mode if a queue does not transmit. It does not fall back from copy to generic mode,
-// because both transmit in the same way.
+// open opens an interface. The argument n reports the queues of the interface; if n is nil, open asks the kernel. In
+// Auto mode, open falls back from zero-copy to copy mode if a queue does not transmit. It does not fall back from copy
+// to generic mode, because both transmit in the same way.
 func open(ifname string, n nic, o Options) (*Device, error) {
 	d, err := openMode(ifname, n, o)
 	if dead := (*silentError)(nil); o.Mode == Auto && errors.As(err, &dead) && dead.mode == ZeroCopy {

@@ -84,8 +84,8 @@ func (s *Socket) Source(b *link.Buf) netip.AddrPort {
 	return netip.AddrPortFrom(sourceOf(s.umem.mem[payload-int(n.headers)+int(n.ip):]), port)
 }
 
-// fresh returns the note that Recv made about a packet's first frame. It returns nil if the frame is not from Recv, or
-// if Data no longer begins where Recv set it.
+// The method fresh returns the note that Recv made about a packet's first frame. It returns nil if the frame is not
+// from Recv, or if Data no longer begins where Recv set it.
 func (s *Socket) fresh(b *link.Buf) *note {
 	if int(b.Frame) >= len(s.pool.notes) { // closed
 		return nil

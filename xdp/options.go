@@ -131,8 +131,8 @@ func (f *faults) add(format string, args ...any) { *f = append(*f, fmt.Errorf(fo
 // held returns the number of received frames that the owner may keep.
 func (o *Options) held() int { return o.Frames / 4 }
 
-// filled returns the number of frames that are always left for reception. The other frames may be in the tx ring or, as
-// received packets, with the owner.
+// The method filled returns the number of frames that are always left for reception. The other frames may be in the tx
+// ring, or may be received packets that the owner holds.
 func (o *Options) filled() int {
 	return min(o.Frames-o.TxRing-o.held(), o.FillRing, o.RxRing)
 }

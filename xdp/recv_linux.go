@@ -158,8 +158,8 @@ func (s *Socket) recvChain(first, k uint32, total int, bufs []link.Buf, got *tal
 	return n
 }
 
-// kernelFrame returns the frame and offset of an address that the kernel returned. ok is false if there is no such
-// frame, or if it is not in the wanted state.
+// kernelFrame returns the frame and offset of an address that the kernel returned. The result ok is false if there is
+// no such frame, or if the frame is not in the state want.
 func (s *Socket) kernelFrame(addr uint64, want state) (frame, off uint32, ok bool) {
 	frame, off, ok = s.umem.frame(addr)
 	return frame, off, ok && s.pool.notes[frame].state == want

@@ -138,9 +138,9 @@ func (s *Socket) sendReply(packet []link.Buf, size int, queued uint32, sent *tal
 	return s.queue(packet, at, len(headers), size, queued, sent)
 }
 
-// reverseHeaders turns the headers of a received packet into those of its answer. mac is the new destination MAC
-// address, port is the new destination port, and size is the payload in bytes. If port is 0, the destination port
-// becomes our own port.
+// reverseHeaders turns the headers of a received packet into those of its answer. The argument mac is the new
+// destination MAC address. The argument port is the new destination port; 0 means our own port. The argument size is
+// the length of the payload in bytes.
 func (s *Socket) reverseHeaders(headers []byte, mac [6]byte, size int, port uint16) (layout, bool) {
 	if port == 0 {
 		port = s.local.Port()

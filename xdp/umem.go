@@ -27,8 +27,8 @@ func (u *umem) frame(addr uint64) (frame, off uint32, ok bool) {
 }
 
 // descAddr returns the kernel's address of b, for a descriptor. b must lie in the frame, or inside one frame-sized
-// block of the consumers' memory, because a descriptor cannot cross blocks. Otherwise ok is false. lent is true if b is
-// not in the frame.
+// block of the consumers' memory, because a descriptor cannot cross blocks. Otherwise the result ok is false. The
+// result lent is true if b is in the consumers' memory.
 func (u *umem) descAddr(frame uint32, b []byte) (addr uint64, lent, ok bool) {
 	if off, ok := u.locate(frame, b); ok {
 		return u.addr(frame, off), false, true

@@ -17,8 +17,8 @@ type Keeper interface {
 	// Exclude runs f while the owner of the queue's socket does not use the socket. If the device is about to be
 	// closed, Exclude may return without running f.
 	Exclude(queue int, f func())
-	// Changed reports a change as text. queue is -1 if the change concerns the whole device. harmful is true if the
-	// change disturbs the traffic.
+	// Changed reports a change as text. The argument queue is -1 if the change concerns the whole device. The argument
+	// harmful is true if the change disturbs the traffic.
 	Changed(queue int, harmful bool, text string)
 	// Ended reports that the device no longer works, and why. The device makes no call after it.
 	Ended(err error)
@@ -243,8 +243,8 @@ func (w *watch) revive(q int) error {
 	return w.fault("queue %d does not transmit, and opening it again did not help: %v", q, err)
 }
 
-// reopen reopens the socket of a queue and checks that the socket transmits. If the device is about to be closed,
-// reopen may do nothing and return nil.
+// reopen reopens the socket of a queue and checks that the socket transmits. If the device is about to be closed, the
+// method reopen may do nothing and return nil.
 func (w *watch) reopen(q int, mode Mode) (err error) {
 	d, s := w.d, w.d.sockets[q]
 	w.keeper.Exclude(q, func() {

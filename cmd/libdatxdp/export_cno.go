@@ -7,8 +7,8 @@ import "C"
 
 import "github.com/datxdp/datxdp/dat"
 
-// agent returns a function that calls the wait proxy agent, a C function of the program. The result is nil if the
-// program has no wait proxy agent.
+// The function agent returns a Go function that calls the program's wait proxy agent, which is a C function. It returns
+// nil if the program has no wait proxy agent.
 func agent(function, instance uint64) func(*dat.EVD) {
 	if function == 0 {
 		return nil

@@ -34,8 +34,8 @@ func adoptEP(sp uint64, ep *dat.EP) bool {
 	return h != 0 && C.dx_publish(C.uint64_t(h)) != 0
 }
 
-// prepare creates a handle for an object and connects the two. The handle becomes valid with dx_publish. prepare
-// returns 0 if memory is missing or the object was freed.
+// The function prepare creates a handle for an object, and connects the handle and the object. A call of dx_publish
+// makes the handle valid. The function returns 0 if memory is missing or the object was freed.
 func prepare[T any, P handled[T]](sp uint64, kind uint32, object P) uint64 {
 	h := uint64(C.dx_new_handle(C.uint64_t(sp), C.uint32_t(kind)))
 	if h != 0 && created(h, object, nil) != 0 {

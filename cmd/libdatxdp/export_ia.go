@@ -12,9 +12,10 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// dxOpen opens an adapter. params is field 7 of a line of dat.conf, and ia is the handle for the IA. The parameters
-// async and evd select the asynchronous EVD of the IA: async is the id of an existing EVD, and evd is the handle for a
-// new EVD. At most one of them is not 0. If both are 0, the IA has no asynchronous EVD.
+// dxOpen opens an adapter. The argument params is field 7 of a line of dat.conf. The argument ia is the handle for the
+// IA. The IA may use an existing EVD as its asynchronous EVD; the argument async is then the id of that EVD. The IA may
+// instead create a new asynchronous EVD; the argument evd is then the handle for it. An argument that is not used is 0.
+// If both are 0, the IA has no asynchronous EVD.
 //
 //export dxOpen
 func dxOpen(params *C.char, qlen int32, async, ia, evd uint64) (r uint32) {

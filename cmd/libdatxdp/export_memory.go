@@ -60,8 +60,8 @@ func dxCreateLMR(ia uint64, kind uint32, parent uint64, base, cookie unsafe.Poin
 	return code(err)
 }
 
-// memory returns length bytes at base as a slice. It returns ErrInvalidParameter for a range that a Go slice cannot
-// describe: base is 0, or the end is beyond the address space.
+// The function memory returns length bytes at the address base as a slice. It returns ErrInvalidParameter for a range
+// that a Go slice cannot describe: the address base is 0, or the end of the range is beyond the address space.
 func memory(base unsafe.Pointer, length uint64) ([]byte, error) {
 	if length == 0 || base == nil && length > 1<<62 {
 		return nil, nil

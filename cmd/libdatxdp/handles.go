@@ -91,8 +91,8 @@ func bind[T any, P handled[T]](object P, handle uint64) error {
 	return object.SetConsumerContext(handle)
 }
 
-// introduce connects an object and its handle: it stores the handle in the object and adds the object to the table of
-// all objects. It fails if the object is already freed.
+// introduce connects an object and its handle. It stores the handle in the object, and adds the object to the table of
+// all objects. It fails if the object has already been freed.
 func introduce[T any, P handled[T]](id, handle uint64, object P) error {
 	if err := bind(object, handle); err != nil {
 		return err

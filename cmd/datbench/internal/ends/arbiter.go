@@ -22,7 +22,7 @@ type request struct {
 
 // arbiter decides which connection requests a target accepts. A job is one run of datbench, which measures one row
 // after the other. The target serves one row at a time, and stays reserved for the next rows of the same job. The
-// arbiter refuses a request for a row at once in three cases:
+// arbiter refuses a request for a row immediately in three cases:
 //
 //   - Another job has the target, and will not release it soon. The refusal names that job's address and row.
 //   - The maximum number of requests (maxWaiting) already wait for the target.
@@ -146,7 +146,7 @@ func (d *arbiter) over() {
 	d.holder.over = true
 }
 
-// leave ends the holder's row. If more is true, the job has another row and keeps the target.
+// The method leave ends the holder's row. If more is true, the job has another row and keeps the target.
 func (d *arbiter) leave(more bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// TestEndedEarly: an interrupted job has a report with its rows so far, marked as incomplete. If the job has not
-// measured any row yet, it has no report.
+// TestEndedEarly: an interrupted job has a report with the rows that it has measured, marked as incomplete. If the job
+// has not measured any row yet, it has no report.
 func TestEndedEarly(t *testing.T) {
 	if r := partial(&result.Report{}, nil); r != nil {
 		t.Errorf("of nothing: %+v", r)

@@ -62,8 +62,8 @@ func measurePhase(ph plan.Phase, in plan.Round, obs Observer, one func(plan.Spec
 }
 
 // explain handles err, an error that occurred when the ends were closed. It invalidates the rows that have no
-// measurement, and gives err as the reason. If every row has a measurement, explain invalidates all rows, because any
-// of the measurements may be wrong.
+// measurement, with err as the reason. If every row has a measurement, it invalidates all rows, because each
+// measurement may be wrong.
 func explain(results []result.Result, err error) {
 	all := !slices.ContainsFunc(results, unmeasured)
 	for i := range results {

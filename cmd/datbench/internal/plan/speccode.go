@@ -48,8 +48,8 @@ func (r Spec) AppendTo(b []byte) []byte {
 	return b
 }
 
-// ParseSpec decodes a spec that AppendTo has encoded. rest is the bytes after the encoded spec. The bytes may come from
-// any host, so ParseSpec returns an error if the spec exceeds a limit.
+// ParseSpec decodes a spec that AppendTo has encoded. The result rest has the bytes after the encoded spec. The bytes
+// may come from any host, so ParseSpec returns an error if the spec exceeds a limit.
 func ParseSpec(b []byte) (r Spec, rest []byte, err error) {
 	in := reader{b: b}
 	if in.uint(4) != uint64(fingerprint) {

@@ -30,7 +30,8 @@ type Conn struct {
 	// a protocol error of the peer.
 	onReceive func(slot, n int) error
 
-	// up is the number of connections that were established. gone is the number of connections that ended gracefully.
+	// The field up is the number of connections that were established. The field gone is the number of connections that
+	// ended gracefully.
 	up, gone int
 	// The field heap has the small objects of a row with --churn, which are replaced while the row runs. It is nil for
 	// other rows.

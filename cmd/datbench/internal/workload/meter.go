@@ -9,7 +9,7 @@ import (
 )
 
 // meter reports the progress of a running row at intervals. Its methods are called only where the row reads the clock
-// anyway. A nil meter does nothing.
+// for other reasons too. A nil meter does nothing.
 type meter struct {
 	every time.Duration
 	// emit is called with each interval, by the goroutine that measures.

@@ -65,7 +65,8 @@ func echoSend(c *Conn) (measure.Tally, error) {
 // slot.
 type pingWord struct {
 	c *Conn
-	// received is the word that the peer writes. sent is the last number that this side has written.
+	// The field received is the word that the peer writes. The field sent is the last number that this side has
+	// written.
 	received *atomic.Uint64
 	sent     uint64
 	ours     [words][]byte

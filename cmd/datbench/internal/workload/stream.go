@@ -12,8 +12,8 @@ import (
 const clockEvery = 32
 
 // pump posts operations to the connections round robin until the row's last stage. It keeps as many operations
-// outstanding as the row's window allows. The function post posts one operation; pump calls setStage when the stage
-// changes.
+// outstanding as the row's window allows. It calls the function post to post one operation, and the function setStage
+// when the stage changes.
 func (c *Conn) pump(post func(i int64, stage byte) error, setStage func(stage byte, now time.Time) error) error {
 	defer c.use(0)
 	plan, window := measure.NewSchedule(c.row), int64(c.row.Window())
@@ -101,8 +101,8 @@ func (c *Conn) poster() func(i int64, stage byte) error {
 	}
 }
 
-// answers returns the segments into which reads put their data. These are the last RDMA slots, because the peer of a
-// bidirectional row reads only from the first RDMA slots.
+// The method answers returns the segments into which reads put their data. These are the last RDMA slots, because the
+// peer of a bidirectional row reads only from the first RDMA slots.
 func (c *Conn) answers() [][]dat.LMRTriplet {
 	pieces := make([][]dat.LMRTriplet, c.row.Window())
 	first := c.mem.rdma() - len(pieces)
