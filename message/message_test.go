@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/iotest"
 	"time"
+
+	"github.com/datxdp/datxdp/stream"
 )
 
 // pair returns the two ends of a TCP connection on loopback.
@@ -164,21 +166,14 @@ func echo(into, request []byte) ([]byte, error) {
 	return append(into, request...), nil
 }
 
-// serve starts a server with the handler, and returns a function that connects to it.
+// serve starts a server with the handler over TCP, and returns a function that connects to it.
 func serve(t testing.TB, h Handler) (dial func() net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	served := make(chan error, 1)
-	go func() { served <- Serve(l, h) }()
-	t.Cleanup(func() {
-		l.Close()
-		if err := <-served; err != nil {
-			t.Errorf("Serve: %v", err)
-		}
-	})
+	serveOn(t, l, h)
 	return func() net.Conn {
 		c, err := net.Dial("tcp", l.Addr().String())
 		if err != nil {
@@ -188,14 +183,47 @@ func serve(t testing.TB, h Handler) (dial func() net.Conn) {
 	}
 }
 
+func serveOn(t testing.TB, l net.Listener, h Handler) {
+	served := make(chan error, 1)
+	go func() { served <- Serve(l, h) }()
+	t.Cleanup(func() {
+		l.Close()
+		if err := <-served; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+}
+
+// serveStream is serve over streams.
+func serveStream(t testing.TB, h Handler) (dial func() net.Conn) {
+	t.Helper()
+	l, err := stream.Listen(t.Context(), "udp:127.91.0.3", 7000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	serveOn(t, l, h)
+	return func() net.Conn {
+		c, err := stream.Dial(t.Context(), "udp:127.91.0.4", "127.91.0.3:7000")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+}
+
 // Each of many outstanding requests must get its own response, or the error of the handler.
 func TestCall(t *testing.T) {
-	c := NewClient(serve(t, echo)())
+	t.Run("TCP", func(t *testing.T) { testCall(t, serve(t, echo)()) })
+	t.Run("stream", func(t *testing.T) { testCall(t, serveStream(t, echo)()) })
+}
+
+func testCall(t *testing.T, conn net.Conn) {
+	c := NewClient(conn)
 	var group sync.WaitGroup
 	for g := range 32 {
 		group.Go(func() {
 			into := []byte("got ")
-			for i := range 200 {
+			for i := range 50 {
 				ask := fmt.Appendf(nil, "%d/%d %s", g, i, strings.Repeat("x", rand.IntN(5000)))
 				response, err := c.Call(t.Context(), into, ask)
 				if err != nil || string(response) != "got "+string(ask) {
@@ -339,7 +367,12 @@ func (p *pieces) Peek() ([]byte, error) {
 func (p *pieces) Discard(n int) { p.in = p.in[n:] }
 
 func BenchmarkCall(b *testing.B) {
-	c := NewClient(serve(b, echo)())
+	b.Run("TCP", func(b *testing.B) { benchCall(b, serve(b, echo)()) })
+	b.Run("stream", func(b *testing.B) { benchCall(b, serveStream(b, echo)()) })
+}
+
+func benchCall(b *testing.B, conn net.Conn) {
+	c := NewClient(conn)
 	defer c.Close()
 	ask, into := make([]byte, 64), make([]byte, 0, 64)
 	b.ReportAllocs()
