@@ -178,6 +178,9 @@ func (c *Conn) control(m control) error {
 		c.out.next = m.ring
 		c.stack.keepTidy(c)
 	case controlSwitch:
+		if c.out.announce { // the peer cannot know the ring yet
+			return errProtocol
+		}
 		if err := c.in.switched(); err != nil {
 			return err
 		}
