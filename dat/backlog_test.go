@@ -64,8 +64,8 @@ func TestBacklogBesideCompletions(t *testing.T) {
 
 // TestBacklogIsShared: while the consumer is busy, one address sends more connection requests than the backlog holds.
 // Some of these requests are refused, so that places in the backlog stay free for other addresses. The request of
-// another address is then delivered. When the consumer has answered the queued requests, the first address may fill as
-// many places again.
+// another address is then delivered. When the consumer has answered the queued requests, the first address may again
+// fill as many places as before.
 func TestBacklogIsShared(t *testing.T) {
 	for _, tr := range []transport{{"sim", newSim}, {"udp", newUDP}} {
 		t.Run(tr.name, func(t *testing.T) {

@@ -69,8 +69,8 @@ func (p *point) enginePolls() (n uint64) {
 }
 
 // TestPosterOfMemory: a goroutine posts writes but takes no events; it waits until a write of the peer changes its
-// memory. Such a goroutine does not count as a caller that polls, so the background owner keeps polling. A goroutine
-// that takes events does count as a caller that polls.
+// memory. Such a goroutine does not count as a caller that polls, so the background owner keeps polling. As a control,
+// the goroutine then takes an event: after that, it must count as a caller that polls.
 func TestPosterOfMemory(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})

@@ -43,7 +43,7 @@ const (
 )
 
 // EVDState is the state of a dispatcher (DAT_EVD_STATE). It combines three values: enabled or disabled, waitable or
-// unwaitable, and a configuration that follows from the completion flags of the streams.
+// unwaitable, and a configuration that follows from the completion flags of the event streams that feed the dispatcher.
 type EVDState uint8
 
 // States of dispatchers.
@@ -71,10 +71,10 @@ type EVDParam struct {
 	Flags EVDFlags
 }
 
-// CreateEVD creates an event dispatcher, enabled and waitable (dat_evd_create). The dispatcher accepts the streams in
-// flags, in any combination, and holds up to qlen events. With EVDCR, it holds up to qlen connection requests in
-// addition. CreatePSP says how many of these connection requests may come from one address. Notifications trigger cno;
-// a nil cno means that they trigger nothing.
+// CreateEVD creates an event dispatcher, enabled and waitable (dat_evd_create). The argument flags says which kinds of
+// events the dispatcher accepts; any combination is legal. The dispatcher holds up to qlen events. With EVDCR, it holds
+// up to qlen connection requests in addition. CreatePSP says how many of these connection requests may come from one
+// address. Notifications trigger cno; a nil cno means that they trigger nothing.
 //
 // Errors: ErrInvalidHandle (the CNO is freed or belongs to another IA), ErrInvalidParameter (qlen below 1, no stream,
 // or an unknown stream), ErrInsufficientResources (qlen above IAAttr.MaxEVDQLen, or IAAttr.MaxEVDs exist).

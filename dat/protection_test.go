@@ -105,7 +105,7 @@ func fill(b []byte, v byte) {
 }
 
 // TestRemoteAccessLongRange: a range of many packets that exceeds its region by one byte ends the connection too. The
-// data of all packets but the last may have been placed, but memory outside the region is untouched.
+// packets before the last one may have placed their data, but memory outside the region is untouched.
 func TestRemoteAccessLongRange(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})

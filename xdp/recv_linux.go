@@ -165,8 +165,8 @@ func (s *Socket) kernelFrame(addr uint64, want state) (frame, off uint32, ok boo
 	return frame, off, ok && s.pool.notes[frame].state == want
 }
 
-// validChain checks the frames of k slots, beginning at slot first. Each frame must be one that the kernel had for
-// reception, and the data must lie inside the frame.
+// validChain checks the frames of k slots. The argument first is the index of the first slot. The kernel must have had
+// each frame for reception, and the data must lie inside the frame.
 func (s *Socket) validChain(first, k uint32) bool {
 	for i := range k {
 		d := s.rx.at(first + i)

@@ -37,8 +37,8 @@ func TestBurstDrains(t *testing.T) {
 	}
 }
 
-// When the kernel has transmitted a part of the queued packets, Alloc hands out only as many frames as Send has room
-// for.
+// The kernel transmits only a part of the queued packets. After that, Alloc must hand out only as many frames as Send
+// has room for.
 func TestAllocAfterPartialDrain(t *testing.T) {
 	p := newPair(t, pairOptions{edit: func(o *Options) { o.TxRing, o.CompletionRing = 64, 64 }})
 	a := p.ends[lab.A]

@@ -26,8 +26,9 @@ func (s *stranger) seen(text []byte) (n int) {
 	}
 }
 
-// A packet socket, as tcpdump uses it, sees neither the packets that the program redirects nor those that leave over
-// AF_XDP. The firewall does not see them either (docs/SECURITY.md). Packets to another port are seen as usual.
+// A packet socket, as tcpdump uses it, must see neither the packets that the program redirects nor the packets that
+// leave over AF_XDP. The firewall must not see these packets either (docs/SECURITY.md). As a control, the test sends
+// packets to another port: these must be seen.
 func TestTapsSeeNothing(t *testing.T) {
 	for _, mode := range []Mode{Copy, Generic} {
 		t.Run(string(mode), func(t *testing.T) {

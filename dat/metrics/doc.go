@@ -5,6 +5,6 @@
 // the counters whether or not a Collector exists. A Collector reads them at most once a second, whatever the rate of
 // scrapes.
 //
-// Ordering: there is no order of calls to keep. A closed adapter has no metrics. Ownership: while a Collector is
+// Ordering: the calls may come in any order. A closed adapter has no metrics. Ownership: while a Collector is
 // registered, it keeps a reference to its adapter. Threading: any goroutine may call every method.
 package metrics
