@@ -26,7 +26,8 @@ func newAnswering() answering {
 // Answer returns the MAC address of the next hop to dst, for an answer to a received packet. dst is the packet's source
 // IP address, which may be forged, and ethSource is its source MAC address. ok is false if there is no route to dst
 // through the interface, or while the neighbour is unknown. An unknown neighbour is resolved in the background at a
-// limited rate, so that a later call finds it. Neighbours that have confirmed their address are resolved first.
+// limited rate, so that a later call finds it. A neighbour that has confirmed its address to a probe is known at once, and
+// is resolved first.
 //
 // Answer makes no system call, takes no lock and allocates nothing. Any goroutine may call it.
 func (t *Table) Answer(dst netip.Addr, ethSource [6]byte) (mac [6]byte, ok bool) {
@@ -35,7 +36,7 @@ func (t *Table) Answer(dst netip.Addr, ethSource [6]byte) (mac [6]byte, ok bool)
 		return mac, false
 	}
 	e := t.macs.find(via)
-	if e == nil {
+	if e == nil || e.expired() {
 		if via == dst {
 			t.claims.put(via, ethSource)
 		} else {
@@ -97,8 +98,19 @@ func (t *Table) probe() {
 // listen starts a goroutine that reads the answers to probes from one of the prober's sockets.
 func (t *Table) listen(f *os.File, parse func([]byte) (netip.Addr, bool)) {
 	if f != nil {
-		t.all.Go(func() { t.prober.listen(f, parse, t.confirmed.put) })
+		t.all.Go(func() { t.prober.listen(f, parse, t.confirm) })
 	}
+}
+
+// confirm takes the answer to a probe: addr is at this MAC address. Answer uses it at once, for confirmedTime or until
+// the kernel reports a state. So a neighbour does not wait for a token of resolve, which many confirmed claims share.
+func (t *Table) confirm(addr netip.Addr, mac [6]byte) {
+	t.mu.Lock()
+	if t.seen[addr].mac == 0 && t.neighbours[addr] == nil {
+		t.macs.put(&macEntry{addr: addr, mac: mac, at: time.Now()})
+	}
+	t.mu.Unlock()
+	t.confirmed.put(addr, mac)
 }
 
 // pause sleeps for d and reports whether the table is still open.

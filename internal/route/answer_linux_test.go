@@ -150,6 +150,52 @@ func TestNewcomerBesideInventedEthernetAddresses(t *testing.T) {
 	}
 }
 
+// A new host that confirms its address becomes known, although another host with many addresses, which it confirms too,
+// claims more resolutions than there are tokens for. The kernel need not resolve the new host.
+func TestNewcomerBesideConfirmedNeighbours(t *testing.T) {
+	for _, newcomer := range []netip.Addr{lab.B.Addr4(), lab.B.Addr6()} {
+		w := newWorld(t)
+		n := 0
+		flood := func() {
+			for range 100 * askCells {
+				n++
+				w.table.confirm(netip.AddrFrom4([4]byte{10, 73, byte(1 + n>>8), byte(n)}), [6]byte{2, 0x66, byte(n), byte(n >> 8), byte(n >> 16)})
+			}
+		}
+		w.until("the tokens are used up", func() bool {
+			flood()
+			w.table.mu.Lock()
+			defer w.table.mu.Unlock()
+			return len(w.table.seen) >= resolveBurst
+		})
+		w.until("the newcomer is known", func() bool {
+			flood()
+			mac, ok := w.table.Answer(newcomer, [6]byte(lab.B.MAC()))
+			return ok && mac == [6]byte(lab.B.MAC())
+		})
+	}
+}
+
+// The answer to a probe is used for a short time, and not if the kernel knows better.
+func TestConfirmedAddressExpires(t *testing.T) {
+	table := &Table{index: 1, answering: newAnswering(), seen: make(map[netip.Addr]sighting), neighbours: make(map[netip.Addr]*neighbour)}
+	dst, mac, other := lab.B.Addr4(), [6]byte(lab.B.MAC()), [6]byte{2, 9}
+	table.confirm(dst, mac)
+	e := table.macs.find(dst)
+	if e == nil || e.mac != mac || e.expired() {
+		t.Fatalf("entry %+v after an answer", e)
+	}
+	e.at = time.Now().Add(-confirmedTime)
+	if !e.expired() {
+		t.Error("the entry does not expire")
+	}
+	table.sight(&netlink.Neigh{LinkIndex: 1, IP: dst.AsSlice(), State: netlink.NUD_REACHABLE, HardwareAddr: mac[:]}, false, time.Now())
+	table.confirm(dst, other)
+	if e := table.macs.find(dst); e == nil || e.mac != mac || e.expired() {
+		t.Errorf("entry %+v of a neighbour that the kernel knows", e)
+	}
+}
+
 // Answer allocates no memory, whether it knows the neighbour or not.
 func TestAnswerDoesNotAllocate(t *testing.T) {
 	w := newWorld(t)

@@ -28,8 +28,13 @@ type macEntry struct {
 	mac   [6]byte
 	stale bool        // the kernel has not heard from the neighbour for a while
 	asked atomic.Bool // the kernel was asked to confirm a stale entry
-	at    time.Time   // of an attempt to resolve the neighbour; used by Reach.Ask only
+	// at is the time of an answer to a probe, if the kernel does not know the neighbour; otherwise 0. For Reach.Ask it is
+	// the time of an attempt to resolve the neighbour.
+	at time.Time
 }
+
+// expired reports whether the entry is an old answer to a probe.
+func (e *macEntry) expired() bool { return !e.at.IsZero() && time.Since(e.at) > confirmedTime }
 
 func newMACTable() *macTable { return &macTable{seed: maphash.MakeSeed()} }
 

@@ -22,6 +22,8 @@ const (
 	probeBatch = 8
 	maxProbes  = 4096
 	probeTime  = time.Second
+	// confirmedTime is the time for which an answer to a probe is used. It is longer than a handshake with lost packets.
+	confirmedTime = 5 * time.Second
 	// lookPause is the time between two checks for claims. It limits the processor time that a flood of claims can
 	// cost.
 	lookPause = time.Millisecond

@@ -18,7 +18,7 @@ import (
 // its solicitations are broadcast or multicast. A forged address therefore costs only one frame, which is no longer
 // than the claim and reaches no other host.
 //
-// Only the kernel resolves neighbours: an answer to a probe creates no entry.
+// An answer to a probe creates no entry in the kernel's neighbour table. Answer uses it for a short time; a Hop does not.
 type prober struct {
 	v4, v6 *os.File // packet sockets; nil if unavailable
 	seed   maphash.Seed
