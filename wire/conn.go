@@ -167,20 +167,21 @@ type rdma struct {
 
 // receiver is the state of incoming packets and messages.
 type receiver struct {
-	hole   list.Node[Conn]  // position in holes
-	next   seq.Num          // PSN expected next
-	epoch  proto.Flags      // epoch of the peer's packets: proto.Epoch or 0
-	newest uint32           // latest time stamp of a packet of this epoch
-	early  reassembly.Queue // packets that came before their turn
-	echo   echo
-	target targetCache
+	hole  list.Node[Conn] // position in holes
+	next  seq.Num         // PSN expected next
+	epoch proto.Flags     // epoch of the peer's packets: proto.Epoch or 0
+	// The field notReady is true if the packet whose PSN is in the field next has arrived and found no receive. The
+	// field skip is the number of chunks of that packet that are already consumed.
+	notReady bool
+	skip     int32
+	newest   uint32           // latest time stamp of a packet of this epoch
+	early    reassembly.Queue // packets that came before their turn
+	echo     echo
+	target   targetCache
 
 	msn    seq.Num // messages received
 	off    uint32  // bytes received of the current message
 	immOff uint32  // bytes received of the current write with immediate data
-
-	notReady bool // the packet whose PSN is in the field next has arrived and found no receive
-	skip     int  // number of chunks of that packet that are already consumed
 }
 
 // echo holds two values that this side's headers return to the peer: the time stamp of the newest packet that came in

@@ -29,13 +29,13 @@ type dialState struct {
 	qual, port uint64
 	private    []byte
 	cookie     uint64        // cookie from the peer's Challenge, which proves our address
-	challenges int           // Challenges received
+	challenges int32         // Challenges received
+	tries      int32         // repeats of Accept that the timer has sent
 	until      Time          // end of the attempt
 	graceEnd   Time          // end of ListenGrace, in which ReasonNoListener is ignored; 0: none received yet
 	retry      time.Duration // time from the next handshake packet to its repeat; doubles
 	nextTry    Time          // when the handshake packet is repeated
 	offered    Time          // when the last Accept left
-	tries      int           // repeats of Accept that the timer has sent
 }
 
 // Connect begins the active side of a connection with c, which must be Idle. If Connect returns no error, exactly one

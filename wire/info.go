@@ -65,7 +65,7 @@ func (c *Conn) info(now Time) ConnInfo {
 	i := ConnInfo{Engine: c.eng.index, State: c.State(), Peer: c.peerAddr, Qual: c.dial.qual, Passive: c.req != nil,
 		Age: max(now.Sub(c.opened), 0), Silence: max(c.quiet(now), 0), MTU: c.pmtu.Size,
 		SendOldest: uint32(s.Una), SendNext: uint32(s.Nxt), Window: c.cc.Window(), InFlight: s.Pipe(),
-		Lost: s.Lost(), Timeouts: c.rtx.count, Retransmits: s.Retransmits,
+		Lost: s.Lost(), Timeouts: int(c.rtx.count), Retransmits: s.Retransmits,
 		RTT: c.rtt.Smoothed(), RTTVar: c.rtt.Variance(), RTO: c.rto(),
 		Requests: int(c.sq.posted.Load() - c.sq.done.Load()), Unsent: c.sq.unsent,
 		Credits: max(c.flow.limit.Sub(c.sq.msn), 0), Starved: c.flow.outSince != 0,

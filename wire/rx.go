@@ -224,11 +224,11 @@ func (c *Conn) takeChunks(in *intake, bufs []link.Buf, total int) bool {
 		fault := proto.ReasonProtocol
 		if r.chunk(ch) {
 			switch {
-			case n < c.recv.skip:
+			case n < int(c.recv.skip):
 				r.skip(ch.Len)
 				fault = proto.ReasonNone
 			case needsReceive(ch) && c.mustWait():
-				c.recv.skip, c.recv.notReady, c.ack.immediate = n, true, true
+				c.recv.skip, c.recv.notReady, c.ack.immediate = int32(n), true, true
 				c.eng.stats.NotReadySent++
 				c.countRecv()
 				return false

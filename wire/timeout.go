@@ -10,12 +10,12 @@ import (
 // (RFC 9002 §6.2) and sends a tail loss probe. Each later timeout marks all outstanding packets lost and doubles the
 // time to the next timeout.
 type rtxTimer struct {
-	count    int  // consecutive timeouts
-	firedAt  Time // when the timer last fired
-	progress Time // last acknowledgement of a new packet
-	silent   bool // the peer had been silent for long when the timer fired
-	asked    bool // a short packet has left, to test for a black hole
-	answered int  // timeouts since that packet left, each after an answer of the peer
+	firedAt  Time  // when the timer last fired
+	progress Time  // last acknowledgement of a new packet
+	count    int32 // consecutive timeouts
+	answered int32 // timeouts since the short packet left, each after an answer of the peer
+	silent   bool  // the peer had been silent for long when the timer fired
+	asked    bool  // a short packet has left, to test for a black hole
 }
 
 // acked resets the timer after an acknowledgement of a new packet.

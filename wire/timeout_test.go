@@ -15,7 +15,7 @@ func TestRTO(t *testing.T) {
 	c, _ := w.pair(plain)
 	e := c.eng
 	backoff := func(count int) time.Duration {
-		c.rtx.count = count
+		c.rtx.count = int32(count)
 		return c.rto()
 	}
 	if got := backoff(0); got != c.rtt.PTO() {
