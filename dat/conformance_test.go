@@ -26,9 +26,9 @@ func conformance() []topic {
 		epRules, postRules, srqRules, memoryRules, rmrRules, extensionRules)
 }
 
-// linkTopics has the topics whose rules depend on the link: rules that open a device, sleep until the link wakes them,
-// move bytes, or notice that the peer has ended. All other rules test code above the links, which does not depend on
-// the link.
+// linkTopics has the topics whose rules depend on the link. These rules open a device, wait until the link wakes a
+// sleeping goroutine, transfer data, or check that the end of a peer is noticed. All other rules test code above the
+// links, which does not depend on the link.
 var linkTopics = []string{"dat_ia_open", "dat_ia_query", "dat_ia_close", "dat_evd_wait", "dat_evd_dequeue", "dat_cno_wait",
 	"dat_psp_create", "dat_ep_connect", "dat_ep_disconnect", "dat_lmr_create", "dat_lmr_free", "dat_ep_post_send", "dat_ep_post_recv",
 	"dat_ep_post_rdma_write", "dat_ep_post_rdma_read", "dat_ib_post_rdma_write_immed", "dat_ib_post_fetch_and_add", "errors", "flush", "ordering"}

@@ -5,10 +5,10 @@ import "github.com/datxdp/datxdp/wire"
 // This file has the state machine of an endpoint. Each endpoint has a connection of package wire. While that connection
 // is not idle, the state of the connection decides the state of the endpoint.
 //
-// While the connection is idle, the endpoint may be held: by a reserved service point (RSP) until a connection request
-// arrives for it, or by a connection request until the consumer answers the request. The field EP.hold says who holds
-// the endpoint, and has the state of the endpoint. If nobody holds the endpoint, EP.hold is nil and the endpoint is
-// UNCONNECTED.
+// While the connection is idle, a reserved service point (RSP) may hold the endpoint until a connection request arrives
+// for this service point. A connection request may hold the endpoint until the consumer answers the request. The field
+// EP.hold says who holds the endpoint, and has the state of the endpoint. If nobody holds the endpoint, EP.hold is nil
+// and the endpoint is UNCONNECTED.
 //
 // The functions in the next table change the state while the connection is idle. The owner of an engine calls the
 // functions arrive and makeEP without EP.mu. The caller of every other function holds EP.mu.

@@ -60,9 +60,9 @@ var (
 //
 //   - The requester's address already holds at least 7 slots for each free slot. So one address can fill a backlog of
 //     up to 7 slots, and 7/8 of a longer backlog.
-//   - The requester's network (IPv4 /24, IPv6 /64) already holds at least 15 slots for each free slot. If the
-//     requester's address holds no slot, and at least two slots are free, the network may hold up to 60 slots for each
-//     free slot, so that a full network still admits a newcomer.
+//   - The requester's network (IPv4 /24, IPv6 /64) already holds at least 15 slots for each free slot. For a requester
+//     whose address holds no slot, the limit is 60 slots for each free slot while at least two slots are free. So a new
+//     address is still admitted when other addresses of its network have reached the limit of 15.
 //
 // With PSPConsumer, the consumer passes an endpoint to CR.Accept. With PSPProvider, the provider creates an endpoint
 // for each request, in state EPTentativeConnectionPending. CR.Query returns that endpoint. The consumer sets its zone

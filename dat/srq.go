@@ -240,8 +240,8 @@ func (ep *EP) RecvQuery() (allocated, span int, err error) {
 }
 
 // SetWatermark sets two limits of an endpoint with a shared receive queue, its high watermarks (dat_ep_set_watermark).
-// They apply to the number of receives that the endpoint has taken and whose completions the consumer has not dequeued
-// yet:
+// A receive counts from the time when the endpoint takes it until the consumer has dequeued its completion. The limits
+// apply to the number of these receives:
 //
 //   - When the number exceeds soft, the asynchronous EVD gets one EventAsyncEPBroken, with the endpoint as Source and
 //     ReasonSRQSoftHighWatermark. The next such event needs another SetWatermark.

@@ -54,9 +54,9 @@ func refuseLayer(now *route.Interface, local netip.Addr) error {
 	return &openError{fmt.Sprintf("xdp: %s: %s: %s", now.Name, fault, remedy), []error{link.ErrUnsupported}}
 }
 
-// alsoAnswers looks at the interface with the given index. If the kernel answers ARP requests on this interface for the
-// addresses of the namespace's other interfaces too, which is the default setting, alsoAnswers returns the name of the
-// interface. Otherwise it returns "".
+// With default settings, an interface answers ARP requests for its own addresses and for those of the namespace's other
+// interfaces. If the interface with the given index does so, alsoAnswers returns the name of the interface. Otherwise
+// alsoAnswers returns "".
 //
 // System calls: netlink RTM_GETLINK; files of /proc/sys/net.
 func alsoAnswers(index int) string {

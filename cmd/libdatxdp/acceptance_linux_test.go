@@ -170,9 +170,9 @@ func TestDTest(t *testing.T) {
 	})
 }
 
-// With -short, the function brief reduces the number of rounds of a dtest command, because a round in which each side
-// polls memory in a loop takes several scheduling quanta. It does not change a command that sets the number of rounds
-// itself.
+// With -short, the function brief reduces the number of rounds of a dtest command. It does not change a command that
+// sets the number of rounds itself. Fewer rounds save much time: if both sides poll memory in a loop, one round takes
+// several scheduling quanta.
 func brief(line string) string {
 	if testing.Short() && strings.HasPrefix(line, "dtest ") && !strings.Contains(line, "-B ") {
 		line += " -B 50"

@@ -55,8 +55,8 @@ func (x *traffic) Wake()                               {}
 func alwaysRaised() Waiting { return &counting{last: math.MaxInt32, start: func(int32) {}} }
 
 // BenchmarkBesideWaiters measures how goroutines that spin in Wait slow down other work of the same program. Each of
-// these goroutines has its own adapter. The other work is round trips of one byte over TCP on the loopback interface,
-// with both ends in this process, and a time.Ticker of one millisecond, whose intervals are measured.
+// these goroutines has its own adapter. The benchmark measures round trips of one byte over TCP on the loopback
+// interface, with both ends in this process. It also measures the intervals of a time.Ticker of one millisecond.
 func BenchmarkBesideWaiters(b *testing.B) {
 	for _, procs := range []int{1, 2, 4} {
 		for waiters := range 3 {

@@ -30,9 +30,9 @@ const (
 	soonInterval  = 3 * time.Microsecond
 	soonAfter     = time.Millisecond
 	blindInterval = 50 * time.Microsecond
-	// patientLooks is the number of questions in a row that may find waiting events without an effect other than a
-	// yield of the thread: an idle thread may take the events when it gets a core. If the next question finds events
-	// too, the spinning goroutine blocks.
+	// If such a question finds events, the thread that asked only yields: an idle thread may then get a core and take
+	// the events. After patientLooks questions in a row that found events, the next one that finds events makes its
+	// goroutine block.
 	patientLooks = 2
 	// closeLinger is the maximum time that Driver.close waits for peers to confirm the end of their connections.
 	closeLinger = 200 * time.Millisecond
