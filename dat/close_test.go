@@ -41,7 +41,7 @@ func TestCloseGraceful(t *testing.T) {
 	})
 }
 
-// TestCloseAbrupt: after an abrupt close of an adapter, its calls of EVD.Wait return ErrAbort and its peers see a
+// TestCloseAbrupt: after an abrupt close of an adapter, waits on its dispatchers return ErrAbort and its peers see a
 // disconnect. The address can be opened again immediately.
 func TestCloseAbrupt(t *testing.T) {
 	eachLink(t, func(t *testing.T, n network) {

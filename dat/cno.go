@@ -11,8 +11,8 @@ import (
 )
 
 // CNO is a consumer notification object (DAT_CNO_HANDLE). A goroutine in CNO.Wait waits for events of many EVDs. A
-// notification is an event that may wake a waiter. A notification on an EVD triggers the CNO of that EVD. It does not
-// if the EVD is disabled, or if a goroutine is inside EVD.Wait. A trigger releases one goroutine from CNO.Wait. If no
+// notification is an event that may wake a waiter. A notification on an EVD triggers the CNO of that EVD,
+// unless the EVD is disabled or a goroutine is inside EVD.Wait. A trigger releases one goroutine from CNO.Wait. If no
 // goroutine waits, the CNO keeps the trigger for the next Wait. Several kept triggers count as one: they release one
 // goroutine.
 //

@@ -63,7 +63,8 @@ type consumer struct{ context atomic.Pointer[any] }
 func (c *consumer) holder() *consumer { return c }
 
 // The functions typeOf, setContext and contextOf implement the methods of Handle, once for all types of DAT objects.
-// They use the interface object. Its method live may be called on a nil pointer; its method holder may not.
+// They know a DAT object as a value of the interface type object, which has two methods. The method live may be called
+// on a nil pointer, the method holder may not.
 //
 // Each type of DAT object declares the methods of Handle itself. It does not get them from the struct consumer, which
 // it embeds, because a method that is promoted from an embedded struct panics on a nil pointer.

@@ -4,8 +4,9 @@ import (
 	"sync"
 )
 
-// The variable warm keeps devices open from one rule to the next, because the kernel needs some time to open a device
-// and more time to release a queue. A rule with its own options opens the device anew.
+// A conformance test checks many rules, each of which needs a device. The variable warm keeps devices open from one
+// rule to the next, because the kernel needs some time to open a device and more time to release a queue. For a rule
+// that needs other options, the device is opened anew.
 var warm warmer
 
 type warmer struct {

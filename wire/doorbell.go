@@ -2,8 +2,9 @@ package wire
 
 import "sync"
 
-// A goroutine may post on a connection without owning the engine. It then appends the connection to the list ringing.
-// The owner of the engine takes the whole list at once. Both hold the mutex bellMu.
+// A value of type doorbells has the connections on which goroutines have posted that do not own the engine. Such a
+// goroutine appends the connection to a list, the field ringing. The owner of the engine takes the whole list at once.
+// Both hold the mutex bellMu.
 type doorbells struct {
 	bellMu  sync.Mutex
 	ringing []*Conn

@@ -51,8 +51,9 @@ func (c *Conn) askEpoch() {
 
 // enterEpoch handles the epoch of an arriving packet. The epoch is a single bit. If the bit of the packet differs from
 // the receiver's epoch, the packet is either the first of a new epoch or a late packet of the old epoch. The time stamp
-// shows which of the two is true: only a packet of a new epoch has a later time stamp than all packets before. For such
-// a packet, enterEpoch changes the receiver's epoch and drops all early packets.
+// shows which of the two is true: the first packet of a new epoch has a later time stamp than all packets before, and a
+// late packet has not. For the first packet of a new epoch, enterEpoch changes the receiver's epoch and drops all early
+// packets.
 //
 // enterEpoch reports false if the packet must be dropped, because its epoch is old or because the new epoch cannot
 // begin yet.

@@ -105,8 +105,8 @@ func (p *packet) add(src []byte) {
 	}
 }
 
-// zeroCopyLen returns how many of the n bytes at the given offset of link memory can be sent without a copy. A packet has a
-// limited number of segments, and this bounds the result: each block of link memory takes one segment, and the
+// zeroCopyLen returns how many of the n bytes at the given offset of link memory can be sent without a copy. A packet
+// has a limited number of segments, and this bounds the result: each block of link memory takes one segment, and the
 // remaining bytes of the packet, at least the trailer, need segments too.
 func (p *packet) zeroCopyLen(offset, n int) int {
 	e := p.e

@@ -98,9 +98,9 @@ const (
 	// timer that sends a packet takes about 8 us. The bound limits the delay of other connections and of the caller of
 	// Poll. With a maxTimers of 64, accepting a request took 1 ms while 2000 connections per second were abandoned.
 	maxTimers = 8
-	// maxBurst is the number of packets that a connection may send before the next connection sends. If many connections
-	// are ready, each sends only roundPackets / ready connections, but at least one packet. So a round in which up to
-	// roundPackets connections send once has at most roundPackets packets.
+	// maxBurst is the number of packets that a connection may send before the next connection sends. If many
+	// connections are ready, each sends only roundPackets / ready connections, but at least one packet. So a round in
+	// which up to roundPackets connections send once has at most roundPackets packets.
 	maxBurst     = 32
 	roundPackets = 1024
 
@@ -136,10 +136,10 @@ const (
 	maxConns   = 1<<slotBits - 1
 	maxEngines = 1 << engineBits
 	// maxHalfOpen is the number of places for half-open connection requests of an engine. An address may hold at most
-	// halfOpenShare × the number of free places. So an address that is alone gets 456 places: 3640 stay free, and 1/8
-	// of 3640 is 455. A network may hold at most halfOpenPrefix × the number of free places, so a network that is alone
-	// gets 1366 places: 2730 stay free. The limits shrink with the free places: 64 addresses at their limits leave
-	// 4096/(1+64/8) = 455 places free.
+	// halfOpenShare × the number of free places. So an address that is alone gets 456 places: with 455 places it may
+	// take one more, because 1/8 of the 3641 free places is more than 455. A network may hold at most halfOpenPrefix ×
+	// the number of free places, so a network that is alone gets 1366 places. The limits shrink with the free places:
+	// 64 addresses at their limits leave 4096/(1+64/8) = 455 places free.
 	maxHalfOpen    = 4096
 	halfOpenShare  = 1.0 / 8
 	halfOpenPrefix = 1.0 / 2
@@ -190,9 +190,9 @@ const (
 	replyBurst  = 64
 	replyPeriod = 10 * time.Millisecond
 	// replyShare and replyPrefix divide the tokens of one replyPeriod. An address may take at most replyShare × the
-	// number of tokens left. So an address that is alone gets about 1/3 of the tokens (22 of 64), because half of the
-	// other 2/3 is as many. A network may take at most replyPrefix × the number of tokens left, so a network that is
-	// alone gets half of them (32).
+	// number of tokens left. So an address that is alone gets 22 of 64 tokens: 42 are left then, and half of them is
+	// not more than 22. A network may take at most replyPrefix × the number of tokens left, so a network that is alone
+	// gets half of them (32).
 	replyShare  = 1.0 / 2
 	replyPrefix = 1
 )
@@ -217,8 +217,8 @@ type Limits struct {
 	// KeepAlive is how long the peer of an idle connection may be silent before this side sends keep-alives. If the
 	// peer stays silent for another GiveUp, the connection breaks. KeepAlive is at most maxKeepAlive. Default: 10 s.
 	KeepAlive time.Duration
-	// ListenGrace is how long this side repeats Connect after it has learned for the first time that no program listens.
-	// A uDAPL program may announce its address before it listens. Default: 1 s.
+	// ListenGrace is how long this side repeats Connect after it has learned for the first time that no program
+	// listens. A uDAPL program may announce its address before it listens. Default: 1 s.
 	ListenGrace time.Duration
 }
 

@@ -108,8 +108,8 @@ func (c *Conn) countRecv() {
 	}
 }
 
-// The method scatter copies n bytes from p to offset off of a scatter list. The list is known to be long enough. The
-// method reports false if a region is gone.
+// The method scatter copies n bytes from the packet p into a scatter list, whose length the caller has checked. The
+// argument off is the offset in the list. The method reports false if a region is gone.
 func (c *Conn) scatter(segs []Segment, off uint32, p *cursor, n int) bool {
 	c.eng.stats.RxBytes += uint64(n)
 	for i := range segs {

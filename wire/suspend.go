@@ -8,11 +8,11 @@ import "time"
 // dropped, and after such a long time without an answer, a peer waits long before it sends them again. So the engine
 // sends each peer an Ack, which ends this back-off.
 //
-// A Poll may also come late although no timer was due. Then the engine cannot know whether it was suspended or just
-// idle. Many waiting packets suggest a suspension: if such a Poll finds a full batch of packets, at least half of them
-// from peers, the engine also reads all packets first and sends Acks, at most once in resumeAckPause. But the time
-// since the last Poll still counts as silence of the peers. Otherwise a peer could imitate suspensions with bursts of
-// packets, and so postpone without limit the timeouts that end its connection.
+// If no timer was due for a long time, the next Poll cannot know whether the engine was suspended or just idle. Many
+// waiting packets suggest a suspension. So if such a Poll finds a full batch of packets, and at least half of them are
+// from peers, the engine reads all packets before it runs timers, and sends Acks. It does so at most once in
+// resumeAckPause. The time since the last Poll still counts as silence of the peers. Otherwise a peer could imitate
+// suspensions with bursts of packets. Its connection would then never time out.
 
 // suspension is the state of an engine for detecting and handling suspensions.
 type suspension struct {
@@ -45,7 +45,7 @@ func (e *Engine) resumed(now Time) {
 	s.ended, s.catchUp, s.toAck, s.nextAck = now, true, len(e.table.slots), 0
 }
 
-// catchingUp reports whether timers must wait until the next Poll. After a suspension they wait as long as each Poll
+// catchingUp reports whether timers must wait until the next Poll. After a suspension they wait while every Poll
 // receives a full batch of packets. The link then holds more packets, which may acknowledge data that a timer would
 // send again.
 func (e *Engine) catchingUp(received int) bool {

@@ -45,9 +45,10 @@ const (
 	maxClosedPorts = 8
 	// reportBatch bounds the reports that one Poll handles.
 	reportBatch = 16
-	// searchBatch bounds the connections to the closed port that one Poll finds. Each of them may send a challenge ACK,
-	// which the kernel answers with ICMP. With 10000 connections to a closed port, a ping-pong over loopback on another
-	// connection stops for 120 to 830 ms if searchBatch is 64, and for 20 ms if it is 8.
+	// For a port that a report has named, the engine searches its connections to that port. One Poll handles at most
+	// searchBatch of them, because each may send a challenge ACK, which the peer's kernel answers with ICMP. With 10000
+	// connections to a closed port, a ping-pong over loopback on another connection stops for 120 to 830 ms if
+	// searchBatch is 64, and for 20 ms if it is 8.
 	searchBatch = 8
 	// searchSlots bounds the slots that one Poll searches. A slot without a connection to the port costs a few
 	// nanoseconds. So a search of 65,000 such slots takes 128 Polls; with 8 slots a Poll it took 8192.

@@ -31,8 +31,9 @@ func (h *Host) NewWindow(zone uint32, singleConn bool, user any) *Window {
 	return &Window{User: user, host: h, zone: zone, singleConn: singleConn}
 }
 
-// Free invalidates the key of the window for ever. The current owner of an engine may still access the memory, but a
-// later owner cannot. A bind that was posted but not executed fails.
+// Free invalidates the key of the window for ever. A goroutine that owns an engine when Free is called may access the
+// memory until it gives the engine up. After that, no engine accesses the memory through the window. A bind that was
+// posted but not executed fails.
 func (w *Window) Free() { w.host.unbind(w.bound.Swap(windowFreed)) }
 
 // Binding describes the memory and the rights that a bound window gives.

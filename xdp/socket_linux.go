@@ -274,8 +274,8 @@ func bindRetry(fd int, p place, flags uint16) error {
 	}
 }
 
-// tune sets those socket options of the running kernel that make transmission cheaper. It also reads whether zero-copy
-// was granted.
+// tune sets the socket options that make transmission cheaper, as far as the running kernel has them. It also reads
+// whether zero-copy was granted.
 func (s *Socket) tune(o *Options) {
 	var granted uint32
 	if getOption(s.fd, unix.SOL_XDP, unix.XDP_OPTIONS, &granted) == nil {

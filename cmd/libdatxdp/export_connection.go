@@ -51,7 +51,7 @@ func setPrivate(to *C.struct_dx_more, data []byte) int {
 }
 
 // keepRequest copies the data of a connection request to the memory to which the results of dat_cr_query point. It
-// copies only at the first call, because the program may have changed the private data since then.
+// copies only at the first call: the program has had a pointer to that memory since then, and may have changed it.
 func keepRequest(more *C.struct_dx_more, p *dat.CRParam) {
 	if more.remote.sin6_family == C.AF_UNSPEC {
 		setAddress(&more.remote, p.RemoteAddress)

@@ -25,7 +25,8 @@ const (
 	latencyRounds = 6
 	// briefRounds is the number of rounds with -short. If the ratio is too large, there are more rounds.
 	briefRounds = 2
-	// latencyAttempts is the maximum number of rounds, including rounds that datbench discards because the host was busy.
+	// latencyAttempts is the maximum number of rounds, including rounds that datbench discards because the host was
+	// busy.
 	latencyAttempts = 15
 )
 

@@ -89,7 +89,7 @@ func epollOf(fd int) int {
 }
 
 // A goroutine that spins calls the method look after each pass. If network events wait and no other thread takes them,
-// look blocks until the scheduler has looked at the network. The scheduler does that when no goroutine is runnable.
+// the method blocks until the scheduler has polled the network. The scheduler does that when no goroutine is runnable.
 //
 // System calls: poll, once per interval, whatever the number of spinning goroutines. If events wait, also sched_yield
 // or write; after a write the scheduler calls epoll_wait.

@@ -84,8 +84,8 @@ func (c *Controller) Sample(now clock.Time, d time.Duration) {
 	}
 }
 
-// Acked handles the acknowledgement of n packets. The argument una is now the oldest unacknowledged PSN, and the
-// argument next is the PSN of the next new packet. The argument ce is the peer's count of marked packets since the
+// Acked handles the acknowledgement of n packets. The argument una is the oldest PSN that remains unacknowledged, and
+// the argument next is the PSN of the next new packet. The argument ce is the peer's count of marked packets since the
 // beginning of the connection.
 func (c *Controller) Acked(now clock.Time, una, next seq.Num, n int, ce uint16) {
 	c.round.acked += n
@@ -162,8 +162,8 @@ func (c *Controller) endSlowdownRound() {
 	}
 }
 
-// shrink ends slow start and multiplies the window by the argument factor, but at most halves it. During a slowdown, it
-// instead multiplies the window that will be restored after the slowdown.
+// shrink ends slow start and multiplies the window by the argument factor, or by 1/2 if the factor is less. During a
+// slowdown, it instead multiplies the window that will be restored after the slowdown.
 func (c *Controller) shrink(factor float64) {
 	w := &c.window
 	if c.slowdown.active() {

@@ -20,8 +20,9 @@ const (
 	SlowTime    = 10 * time.Second
 	MaxSlow     = 1024
 	// ProvenTime is the time after which a peer without slow messages has proven itself. An attacker who wants to hold
-	// buffers as a proven peer has to behave for that long again after each slow message.
+	// buffers as a proven peer must send no slow message (see SlowMessage) for that long, before each slow message.
 	ProvenTime = time.Minute
-	// ProvenTurns is the number of turns in a row that proven peers get while others wait. Then another peer gets a turn.
+	// ProvenTurns is the number of turns in a row that proven peers get while others wait. Then another peer gets a
+	// turn.
 	ProvenTurns = 8
 )

@@ -215,8 +215,8 @@ func (q *Queue[W]) first(low, high class) *Flow[W] {
 }
 
 // nextOf returns, for a network and class, the first flow whose peer may take a buffer, or nil. If the network may take
-// no buffer, nextOf looks at none of its peers. Otherwise it passes over a peer only if the peer holds buffers. So the
-// work is bounded by the number of held buffers, however many peers wait.
+// no buffer, nextOf looks at none of its peers. Otherwise it skips only peers that hold buffers. So the work is bounded
+// by the number of held buffers, however many peers wait.
 func (q *Queue[W]) nextOf(net *network[W], c class) *Flow[W] {
 	if net.held >= NetworkShare*q.free {
 		return nil

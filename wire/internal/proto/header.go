@@ -156,8 +156,8 @@ func Foreign(b []byte, h *Header) (version byte, ok bool) {
 }
 
 // PutVersions writes the body of a Versions packet into b: one byte for each version that this side speaks. It returns
-// the size of the body. The caller has written the header of the packet with Put. PutVersions then replaces the version
-// in this header by the argument asked, which is the version of the Connect.
+// the size of the body. The packet answers a Connect of another version, which is the argument asked. The caller has
+// written the header of the answer with Put. PutVersions replaces the version in this header by that of the Connect.
 func PutVersions(header, b []byte, asked byte) int {
 	header[offType] = asked<<4 | byte(Versions)
 	b[0] = Version

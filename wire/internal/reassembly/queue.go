@@ -53,8 +53,8 @@ type Packet struct {
 	Total int // bytes, header to trailer
 }
 
-// Queue holds the early packets of one connection by PSN. In all methods, the argument next is the PSN that the receiver
-// expects. No held packet precedes that PSN.
+// Queue holds the early packets of one connection by PSN. In all methods, the argument next is the PSN that the
+// receiver expects. No held packet precedes that PSN.
 type Queue struct {
 	pool    *Pool
 	slots   []Packet // the table; its length is a power of two; nil while no packet is held

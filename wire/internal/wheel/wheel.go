@@ -47,8 +47,8 @@ func New(now int64) *Wheel {
 func (w *Wheel) Len() int { return w.armed }
 
 // Set arms timer id with a deadline in nanoseconds, which replaces an earlier deadline of the timer. Set rounds the
-// deadline up to a tick, and a deadline that has passed becomes the next tick. The timer fires in the first Advance to
-// the deadline or later. A deadline beyond the reach of the wheel is reduced to the reach.
+// deadline up to a tick, and a deadline that has passed becomes the next tick. The timer fires in the first call
+// of Advance whose time is not before the deadline. A deadline beyond the reach of the wheel is reduced to the reach.
 func (w *Wheel) Set(id int32, deadline int64) {
 	for int(id) >= len(w.nodes) {
 		w.nodes = append(w.nodes, node{list: none})

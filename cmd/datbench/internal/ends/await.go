@@ -10,8 +10,8 @@ import (
 )
 
 // await calls the function attempt. While the returned error says that another client has the server, await repeats the
-// call after a pause. It gives up when the time wait has passed. Before each pause it calls the function warn with a
-// message.
+// call after a pause. The argument wait is the time after which it gives up. Before each pause it calls the function
+// warn with a message.
 func await(ctx context.Context, wait time.Duration, warn func(string), attempt func() error) error {
 	for end := time.Now().Add(wait); ; {
 		err := attempt()

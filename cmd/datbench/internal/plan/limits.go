@@ -15,11 +15,13 @@ const (
 	MaxDepth = 1 << 14
 	// MaxBuffers limits the registered buffers of one side of a row, in bytes.
 	MaxBuffers = 1 << 30
-	// MaxWindow limits the outstanding operations on all connections of a row. An operation needs about 200 B of queues.
+	// MaxWindow limits the outstanding operations on all connections of a row. An operation needs about 200 B of
+	// queues.
 	MaxWindow = 1 << 16
 	// maxSignal bounds the number of requests per completion event.
 	maxSignal = 1 << 10
-	// wordSize is the size of the word that the target of a write latency row polls: the last aligned word of its buffer.
+	// wordSize is the size of the word that the target of a write latency row polls: the last aligned word of its
+	// buffer.
 	wordSize = 8
 	// MaxConnections bounds the connections of one row.
 	MaxConnections = 128

@@ -27,10 +27,11 @@ const (
 	// defaultDuration and defaultWarmup apply to each row: 24 rows take about 20 s.
 	defaultDuration = 550 * time.Millisecond
 	defaultWarmup   = 100 * time.Millisecond
-	// ChurnSize is the size in bytes of the heap in the row with --churn that --full adds. A peer may not request more.
+	// The option --full adds a row in which both ends have a large heap (--churn). ChurnSize is the size of that heap
+	// in bytes. A peer may not request more.
 	ChurnSize = 1 << 30
-	// churnTimes multiplies the duration of the row with --churn that --full adds. The row needs more time, because on
-	// two cores the garbage collectors of both ends leave time for only some hundred round trips per second.
+	// churnTimes is the factor by which that row takes longer than other rows. The row needs more time, because on two
+	// cores the garbage collectors of both ends leave time for only some hundred round trips per second.
 	churnTimes = 5
 	// ChurnLimit bounds the time to fill the heap of a row at both ends.
 	ChurnLimit = 30 * time.Second

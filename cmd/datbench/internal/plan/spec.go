@@ -60,8 +60,8 @@ func (r Spec) QueueDepth() int {
 	return bandwidthDepth
 }
 
-// SignalEvery returns the number of requests per completion event. The event of a request also completes the earlier
-// requests without an event (selective signaling).
+// SignalEvery returns the number of requests per completion event. The event of a request also completes earlier
+// requests that have no event of their own (selective signaling).
 func (r Spec) SignalEvery() int {
 	switch {
 	case r.Metric != result.Rate || r.Count > 0: // every operation must be counted

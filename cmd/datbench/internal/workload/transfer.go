@@ -102,9 +102,9 @@ func hashSend(c *Conn) (measure.Tally, error) {
 	return digest(sum), err
 }
 
-// The method notes returns a counter of the notifications that arrive on the connection. A notification is a short
-// message of the peer. It says that a piece has arrived, or that the buffer of a piece is free again. The peer's end
-// message is not counted. When it arrives, *ended becomes true.
+// The method called notes returns a counter of the notifications that arrive on the connection. A notification is a
+// short message of the peer. It says that a piece has arrived, or that the buffer of a piece is free again. The peer's
+// end message is not counted. When it arrives, *ended becomes true.
 func (c *Conn) notes(ended *bool) *int64 {
 	n := new(int64)
 	c.onReceive = func(slot, _ int) error {
