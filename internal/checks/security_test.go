@@ -141,6 +141,7 @@ var boundsOf = map[string]string{
 	"backlogShare = 7":                      "7 times as many as are free; at most 14 of 16",
 	"backlogPrefix = 15":                    "15 times as many as are free; at most 15 of 16",
 	"sampleBurst = 100":                     "100 a second",
+	"maxConns = 64":                         "64",
 	"maxScrapes = 8":                        "8",
 	"statsInterval = time.Second":           "one a second",
 	"walkInterval = time.Second":            "one at a time, one a second",

@@ -79,8 +79,9 @@ const (
 
 // Serve serves the pages of Handler on a listener until ctx is done. It closes the listener.
 func (e *Exporter) Serve(ctx context.Context, l net.Listener) error {
+	var limit connLimit
 	s := &http.Server{Handler: e.Handler(), ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout,
-		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout}
+		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, ConnState: limit.changed}
 	defer context.AfterFunc(ctx, func() { _ = s.Close() })()
 	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return err
