@@ -30,8 +30,8 @@ const (
 	// The option --full adds a row in which both ends have a large heap (--churn). ChurnSize is the size of that heap
 	// in bytes. A peer may not request more.
 	ChurnSize = 1 << 30
-	// churnTimes is the factor by which that row takes longer than other rows. The row needs more time, because on two
-	// cores the garbage collectors of both ends leave time for only some hundred round trips per second.
+	// churnTimes is the factor by which the row with --churn takes longer than other rows. It needs more time, because
+	// on two cores the garbage collectors of both ends leave time for only some hundred round trips per second.
 	churnTimes = 5
 	// ChurnLimit bounds the time to fill the heap of a row at both ends.
 	ChurnLimit = 30 * time.Second
