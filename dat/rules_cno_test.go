@@ -39,8 +39,8 @@ func cnoWaiting(t testing.TB, c *CNO, n int) {
 	})
 }
 
-// The function triggered takes the trigger that a CNO keeps for the next Wait. The test fails if another EVD than the
-// argument want has triggered, or if want is nil and the CNO keeps a trigger.
+// The function triggered takes the trigger that a CNO keeps for the next Wait. The trigger must be that of the EVD
+// which the argument want names. If want is nil, the CNO must keep no trigger.
 func triggered(t testing.TB, c *CNO, want *EVD) {
 	t.Helper()
 	got, err := c.Wait(0)

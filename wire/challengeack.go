@@ -75,8 +75,8 @@ func (c *Conn) sendChallengeAck() bool {
 	return true
 }
 
-// dueChallengeAck repeats the challenge ACK, ends the challenge or breaks the connection. It returns when it must run
-// again.
+// dueChallengeAck repeats the challenge ACK, ends the challenge or breaks the connection. The result is the time
+// at which it must run again.
 func (c *Conn) dueChallengeAck() Time {
 	d, now := &c.challengeAck, c.eng.now
 	switch {

@@ -474,8 +474,8 @@ func tryReport(c *Conn, at Time) link.Report {
 }
 
 // Attack: forged reports about a connection attempt, each with one wrong field. They must not end the attempt, however
-// many come per second, and even if they come for longer than ListenGrace. Valid reports about Connects that were sent
-// before the first report must not end it either.
+// many come per second, and even if they come for longer than ListenGrace. A valid report must not end the attempt
+// either if the Connect that it quotes was sent before the first report came.
 func TestAttackForgedUnreachableOfConnect(t *testing.T) {
 	flip := func(at int) func(*link.Report, uint32) {
 		return func(r *link.Report, i uint32) { r.Quote[at+int(i%32)/8] ^= 1 << (i % 8) }

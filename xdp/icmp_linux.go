@@ -121,9 +121,9 @@ func readICMP(f *os.File, parse func([]byte, *link.Report) (from netip.AddrPort,
 }
 
 // filter4 returns a classic BPF program that passes port unreachable messages about our UDP packets. Each message
-// quotes the packet that the peer refused. This packet is ours if its source port is the device's port, or at least
-// entropyPorts: packets to a resolved destination have such a source port. A raw IPv4 socket delivers a message with
-// its IP header, so the program skips this header first.
+// quotes the packet that the peer refused. This packet is ours if its source port is the device's port. It may also be
+// ours if its source port is not below entropyPorts, because the device sends from those ports too. A raw IPv4 socket
+// delivers a message with its IP header, so the program skips this header first.
 func filter4(port uint16) []unix.SockFilter {
 	return filter(port, []unix.SockFilter{
 		{Code: unix.BPF_LDX | unix.BPF_B | unix.BPF_MSH, K: 0}, // X: size of the IP header

@@ -47,10 +47,10 @@ const (
 	// nicFrames bounds the additional frames for the slots of a NIC's receive ring: 32 MiB per queue.
 	nicFrames = 8192
 	// rxWakeupPause is the largest number of idle polls between two wakeups of the driver for the fill ring. The owner
-	// makes so many polls in a few milliseconds.
+	// makes that number of polls in a few milliseconds.
 	rxWakeupPause = 1 << 14
-	// stuckPolls is the number of idle polls between two checks for a stalled tx ring. The owner makes so many polls in
-	// about 200 us. The check is needed because a kick has no effect while the interface has no carrier.
+	// stuckPolls is the number of idle polls between two checks for a stalled tx ring. The owner makes that number of
+	// polls in about 200 us. The check is needed because a kick has no effect while the interface has no carrier.
 	stuckPolls = 1024
 	// refillBatch is the number of frames that must be missing from the fill ring before the ring is refilled. So the
 	// cache line of the producer index moves between cores only once per batch.

@@ -173,8 +173,9 @@ func (s *Socket) reverseHeaders(headers []byte, mac [6]byte, size int, port uint
 	return l, true
 }
 
-// queue writes the tx slots of a packet behind the queued slots, and returns the new number of queued slots. The offset
-// at is that of the first Buf's Data in the frame. The argument headers is the number of header bytes before this Data.
+// queue writes the tx slots of a packet behind the queued slots, and returns the new number of queued slots. The
+// Data of the first Buf begins in the frame at the offset that the argument at gives. The argument headers is the
+// number of header bytes before this Data.
 func (s *Socket) queue(packet []link.Buf, at uint32, headers, size int, queued uint32, sent *tally) uint32 {
 	k := uint32(len(packet))
 	if !s.fits(packet) {

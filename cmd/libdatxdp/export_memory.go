@@ -60,8 +60,9 @@ func dxCreateLMR(ia uint64, kind uint32, parent uint64, base, cookie unsafe.Poin
 	return code(err)
 }
 
-// The function memory returns length bytes at the address base as a slice. It returns ErrInvalidParameter for a range
-// that a Go slice cannot describe: the address base is 0, or the end of the range is beyond the address space.
+// The function memory returns a slice of the C program's memory, given its address and length. It returns
+// ErrInvalidParameter for a range that a Go slice cannot describe: one that begins at address 0 or ends beyond the
+// address space.
 func memory(base unsafe.Pointer, length uint64) ([]byte, error) {
 	if length == 0 || base == nil && length > 1<<62 {
 		return nil, nil

@@ -29,8 +29,8 @@ const (
 
 	// A slowdown empties the queue in the network, to measure the base delay (see slowdown): for slowdownRounds round
 	// trips, the window is only slowdownWindow packets. A slowdown begins only after a round trip in which a packet
-	// waited because of the window. The time from one slowdown to the next is at least slowdownEvery and at least 300
-	// round trips. It may be shorter if the round trip suddenly decreases (see due).
+	// waited because of the window. The time from one slowdown to the next is normally at least slowdownEvery and at
+	// least 300 round trips. It is shorter if the round trip suddenly decreases (see due).
 	slowdownEvery  = 500 * time.Millisecond
 	slowdownWindow = 2
 	slowdownRounds = 4

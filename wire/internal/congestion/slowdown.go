@@ -14,9 +14,10 @@ type slowdown struct {
 
 func (s *slowdown) active() bool { return s.rounds > 0 }
 
-// The method due reports whether a slowdown should begin. A slowdown begins at the time next, or at a dip up to
-// slowdownEvery/2 earlier. A dip is a sudden decrease of the round trip. It suggests that another connection slows
-// down, and two slowdowns at the same time drain more of the queue (BBR, ProbeRTT).
+// The method due reports whether a slowdown should begin. Normally a slowdown begins at the time in the field next. In
+// the slowdownEvery/2 before that time, a slowdown also begins if the round trip decreases suddenly, which the argument
+// dip says. Such a dip suggests that another connection slows down, and two slowdowns at the same time drain more of
+// the queue (BBR, ProbeRTT).
 func (s *slowdown) due(now clock.Time, dip bool) bool {
 	return now >= s.next || dip && now >= s.next.Add(-slowdownEvery/2)
 }

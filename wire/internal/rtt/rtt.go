@@ -30,8 +30,8 @@ type Estimator struct {
 }
 
 // Sample computes the round trip from an echoed time stamp, as the time since the packet with that time stamp left. The
-// peer has added its own delay to the echo, so the result does not include that delay. Sample reports false if the
-// packet has no echo (0) or an implausible one.
+// peer has added its own delay to the time stamp that it echoes. So the delay cancels out in the difference. Sample
+// reports false if the packet has no echo (0) or an implausible one.
 func Sample(now clock.Time, echo uint32) (d time.Duration, ok bool) {
 	d = time.Duration(int32(now.Stamp()-echo)) << clock.StampShift
 	return max(d, 1), echo != 0 && d >= 0 && d < maxSample

@@ -162,9 +162,9 @@ func (d *arbiter) served(from netip.Addr) {
 	d.late.clear(from)
 }
 
-// The method failed records that a row of this client failed, and begins a penalty for the client's address. It must be
-// called before the target is free again. It removes the client's requests from the field waiting and returns them. The
-// caller must refuse them with the returned reason.
+// The method called failed records the failure of a client's row, and begins a penalty for the client's address. It
+// must be called before the target is free again. It removes the client's requests from the field waiting and returns
+// them. The caller must refuse them with the returned reason.
 func (d *arbiter) failed(from netip.Addr) (refused []request, reason error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -13,8 +13,8 @@ const (
 	refusalEvery = time.Second
 	// penaltyMin and penaltyMax limit a penalty: the time for which requests from an address are refused after a row of
 	// this address failed. A waiting client makes an attempt every waitEvery. penaltyMin is longer than waitEvery, so
-	// that every other waiting client makes at least one attempt during a penalty. penaltyMax is shorter than the
-	// default of --wait, so that a client with a penalty is still waiting when its penalty ends.
+	// that each of the other waiting clients makes at least one attempt during a penalty. penaltyMax is shorter than
+	// the default of --wait, so that a client with a penalty is still waiting when its penalty ends.
 	penaltyMin = 500 * time.Millisecond
 	penaltyMax = 8 * time.Second
 	// penaltyMemory is how long a penalty is remembered after its end. A penalty that begins in this time is twice as

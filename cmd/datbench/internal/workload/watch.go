@@ -55,7 +55,7 @@ func (w *watch) check(c *Conn, now time.Time) error {
 }
 
 // progress returns the sum of the packet counters of both directions. One direction is not enough, because an initiator
-// that reads sends no new request until the answers arrive.
+// in a row of RDMA reads sends no new request until the answers arrive.
 func (w *watch) progress(all []dat.ConnInfo) (seen uint32) {
 	for i := range all {
 		if all[i].Passive && all[i].Peer == w.peer {
