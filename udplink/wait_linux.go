@@ -7,15 +7,12 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/datxdp/datxdp/internal/park"
 )
 
 // bell is an eventfd that wakes the goroutines that poll it. It is a semaphore (EFD_SEMAPHORE): each waiter consumes
 // one count. If counts are left over, a later wait returns early, which is allowed.
 type bell struct {
 	fd      int
-	bench   *park.Bench
 	rung    atomic.Bool // rung and not yet consumed: another ring needs no system call
 	waiters atomic.Int32
 	closed  atomic.Bool
@@ -23,10 +20,7 @@ type bell struct {
 }
 
 func (b *bell) open() (err error) {
-	if b.fd, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK|unix.EFD_SEMAPHORE); err != nil {
-		return err
-	}
-	b.bench, err = park.Open(b.fd)
+	b.fd, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK|unix.EFD_SEMAPHORE)
 	return err
 }
 
@@ -66,16 +60,13 @@ func (b *bell) close() bool {
 	b.add(1 << 30) // more than the largest number of waiters
 	b.inUse.Lock()
 	defer b.inUse.Unlock()
-	if b.bench != nil {
-		_ = b.bench.Close() // closing these loses nothing
-	}
-	_ = unix.Close(b.fd)
+	_ = unix.Close(b.fd) // closing an eventfd loses nothing
 	return true
 }
 
 // wait sleeps until the socket is readable, the bell rings or d has passed.
 //
-// System calls: those of park.Bench; ppoll, read.
+// System calls: ppoll, read.
 func (s *batch) wait(d time.Duration) {
 	if d == 0 {
 		return
@@ -93,9 +84,6 @@ func (s *batch) wait(d time.Duration) {
 	}
 	fds := [2]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN}, {Fd: int32(b.fd), Events: unix.POLLIN}}
 	b.waiters.Add(1)
-	if b.bench.Wait(s.fd, d) {
-		limit = &unix.Timespec{}
-	} // otherwise another goroutine sleeps there
 	n, _ := unix.Ppoll(fds[:], limit, nil) // an interrupted call is an early return
 	b.waiters.Add(-1)
 	s.link.stats.wakeups.Add(1)

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/datxdp/datxdp/internal/park"
 )
 
 // waiting is the state of the methods Wait and Wake. The methods Wait, Wake and Stats hold the lock mu for reading. The
@@ -20,12 +18,11 @@ type waiting struct {
 	woken    atomic.Bool
 	sleepers atomic.Int32
 	event    int // eventfd
-	bench    *park.Bench
 }
 
 // Wait implements link.Link.
 //
-// System calls: ppoll, which in copy mode also transmits; those of park.Bench; read, after a Wake.
+// System calls: ppoll, which in copy mode also transmits; read, after a Wake.
 func (s *Socket) Wait(d time.Duration) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -51,21 +48,17 @@ func (s *Socket) arrived() bool {
 	return atomic.LoadUint32(s.rx.producer) != atomic.LoadUint32(s.rx.consumer)
 }
 
-// sleep sleeps without a processor of the Go scheduler. If another goroutine sleeps so already, it sleeps in ppoll.
 func (s *Socket) sleep(d time.Duration) {
 	fds := [2]unix.PollFd{
 		{Fd: int32(s.event), Events: unix.POLLIN},
 		{Fd: int32(s.fd), Events: unix.POLLIN},
 	}
-	var now unix.Timespec
-	n, err := unix.Ppoll(fds[:], &now, nil)
-	if n == 0 && err == nil && d != 0 {
-		limit := &now
-		if !s.bench.Wait(s.fd, d) {
-			limit = timespec(d)
-		}
-		_, err = unix.Ppoll(fds[:], limit, nil)
+	var limit *unix.Timespec
+	if d >= 0 {
+		ts := unix.NsecToTimespec(int64(d))
+		limit = &ts
 	}
+	_, err := unix.Ppoll(fds[:], limit, nil)
 	s.counters.wakeups.Add(1)
 	if err != nil {
 		return
@@ -81,15 +74,6 @@ func (s *Socket) sleep(d time.Duration) {
 		// The interface is gone. Reading the error clears it; otherwise the next poll would return immediately.
 		_, _ = unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	}
-}
-
-// timespec converts a limit; a negative one means for ever.
-func timespec(d time.Duration) *unix.Timespec {
-	if d < 0 {
-		return nil
-	}
-	ts := unix.NsecToTimespec(int64(d))
-	return &ts
 }
 
 // drainEvent makes the eventfd unreadable.
