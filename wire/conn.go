@@ -188,8 +188,8 @@ type receiver struct {
 // order (RFC 7323 §4.3), and the number of congestion marks received (RFC 3168).
 type echo struct {
 	stamp uint32
-	at    Time   // when that packet came
 	ce    uint16 // congestion marks received; wraps
+	at    Time   // when that packet came
 }
 
 // targetCache holds the memory that the peer's last RDMA operation named. The next one usually names the same memory.

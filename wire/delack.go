@@ -17,9 +17,9 @@ type delayedAck struct {
 	packets   int    // received since the last acknowledgement left
 	immediate bool   // send an Ack without delay
 	asked     bool   // the peer has asked for an acknowledgement
+	listed    bool   // in the engine's acks
 	poll      uint64 // number of the Poll in which the peer asked
 	deadline  Time   // end of the delay; never: nothing to acknowledge
-	listed    bool   // in the engine's acks
 }
 
 // ask notes that the peer asks for an acknowledgement in Poll number poll. It reports false if it has asked before.

@@ -28,12 +28,12 @@ type Controller struct {
 	ssthresh float64 // slow start threshold, in packets
 	undo     float64 // window before the last timeout; 0: nothing to undo
 	recover  seq.Num // the window has shrunk for losses of packets before this one (RFC 6582)
+	ce       uint16  // congestion marks that the peer has counted; wraps
 	limited  bool    // the window has delayed packets in this round
 
 	round    round
 	lastMin  time.Duration // shortest sample of the last round
 	alpha    float64       // smoothed share of marked packets (RFC 8257 §3.3)
-	ce       uint16        // congestion marks that the peer has counted; wraps
 	base     baseDelay
 	pacer    pacer
 	slowdown slowdown
