@@ -7,12 +7,15 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/datxdp/datxdp/internal/park"
 )
 
 // bell is an eventfd that wakes the goroutines that poll it. It is a semaphore (EFD_SEMAPHORE): each waiter consumes
 // one count. If counts are left over, a later wait returns early, which is allowed.
 type bell struct {
 	fd      int
+	sleeper *park.Sleeper
 	rung    atomic.Bool // rung and not yet consumed: another ring needs no system call
 	waiters atomic.Int32
 	closed  atomic.Bool
@@ -20,7 +23,10 @@ type bell struct {
 }
 
 func (b *bell) open() (err error) {
-	b.fd, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK|unix.EFD_SEMAPHORE)
+	if b.fd, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK|unix.EFD_SEMAPHORE); err != nil {
+		return err
+	}
+	b.sleeper, err = park.Open(b.fd)
 	return err
 }
 
@@ -60,13 +66,16 @@ func (b *bell) close() bool {
 	b.add(1 << 30) // more than the largest number of waiters
 	b.inUse.Lock()
 	defer b.inUse.Unlock()
-	_ = unix.Close(b.fd) // closing an eventfd loses nothing
+	if b.sleeper != nil {
+		_ = b.sleeper.Close() // closing these loses nothing
+	}
+	_ = unix.Close(b.fd)
 	return true
 }
 
 // wait sleeps until the socket is readable, the bell rings or d has passed.
 //
-// System calls: ppoll, read.
+// System calls: those of park.Sleeper; ppoll, read.
 func (s *batch) wait(d time.Duration) {
 	if d == 0 {
 		return
@@ -84,6 +93,9 @@ func (s *batch) wait(d time.Duration) {
 	}
 	fds := [2]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN}, {Fd: int32(b.fd), Events: unix.POLLIN}}
 	b.waiters.Add(1)
+	if b.sleeper.Sleep(s.fd, d) {
+		limit = &unix.Timespec{}
+	} // otherwise another goroutine sleeps there
 	n, _ := unix.Ppoll(fds[:], limit, nil) // an interrupted call is an early return
 	b.waiters.Add(-1)
 	s.link.stats.wakeups.Add(1)

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/datxdp/datxdp/internal/park"
 	"github.com/datxdp/datxdp/internal/pathtable"
 	"github.com/datxdp/datxdp/link"
 )
@@ -102,6 +103,9 @@ func openSocket(p place, h host, o *Options) (s *Socket, err error) {
 	}()
 	if s.event, err = unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC); err != nil {
 		return s, fmt.Errorf("eventfd: %w", err)
+	}
+	if s.sleeper, err = park.Open(s.event); err != nil {
+		return s, err
 	}
 	if err = s.mapFrames(o, o.Frames+p.ring); err != nil {
 		return s, err
@@ -348,6 +352,10 @@ func (s *Socket) undo() error {
 		err = errors.Join(err, unix.Munmap(m))
 	}
 	s.maps = nil
+	if s.sleeper != nil {
+		err = errors.Join(err, s.sleeper.Close())
+		s.sleeper = nil
+	}
 	if s.event >= 0 {
 		err = errors.Join(err, unix.Close(s.event))
 		s.event = -1

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/datxdp/datxdp/internal/park"
 )
 
 // waiting is the state of the methods Wait and Wake. The methods Wait, Wake and Stats hold the lock mu for reading. The
@@ -18,11 +20,12 @@ type waiting struct {
 	woken    atomic.Bool
 	sleepers atomic.Int32
 	event    int // eventfd
+	sleeper  *park.Sleeper
 }
 
 // Wait implements link.Link.
 //
-// System calls: ppoll, which in copy mode also transmits; read, after a Wake.
+// System calls: ppoll, which in copy mode also transmits; those of park.Sleeper; read, after a Wake.
 func (s *Socket) Wait(d time.Duration) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -48,17 +51,22 @@ func (s *Socket) arrived() bool {
 	return atomic.LoadUint32(s.rx.producer) != atomic.LoadUint32(s.rx.consumer)
 }
 
+// The method sleep occupies no processor of the Go scheduler while it sleeps. If another goroutine sleeps in this way
+// already, sleep calls ppoll, which does occupy one.
 func (s *Socket) sleep(d time.Duration) {
 	fds := [2]unix.PollFd{
 		{Fd: int32(s.event), Events: unix.POLLIN},
 		{Fd: int32(s.fd), Events: unix.POLLIN},
 	}
-	var limit *unix.Timespec
-	if d >= 0 {
-		ts := unix.NsecToTimespec(int64(d))
-		limit = &ts
+	var now unix.Timespec
+	n, err := unix.Ppoll(fds[:], &now, nil)
+	if n == 0 && err == nil && d != 0 {
+		limit := &now
+		if !s.sleeper.Sleep(s.fd, d) {
+			limit = timespec(d)
+		}
+		_, err = unix.Ppoll(fds[:], limit, nil)
 	}
-	_, err := unix.Ppoll(fds[:], limit, nil)
 	s.counters.wakeups.Add(1)
 	if err != nil {
 		return
@@ -74,6 +82,15 @@ func (s *Socket) sleep(d time.Duration) {
 		// The interface is gone. Reading the error clears it; otherwise the next poll would return immediately.
 		_, _ = unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	}
+}
+
+// timespec converts a limit; a negative one means for ever.
+func timespec(d time.Duration) *unix.Timespec {
+	if d < 0 {
+		return nil
+	}
+	ts := unix.NsecToTimespec(int64(d))
+	return &ts
 }
 
 // drainEvent makes the eventfd unreadable.
