@@ -18,26 +18,26 @@ import (
 // adapter owns the links and engines of one device. A process has one adapter for each open device. An IA is one open
 // of an adapter. All opens of an adapter share the links and engines of that adapter.
 type adapter struct {
-	key     string
-	port    uint16
-	host    *wire.Host
-	drivers []*driver                   // one for each link; each receive queue has one link
-	engines progress.Group              // the same drivers, for calls that poll all engines
-	arena   arena                       // memory for IA.Alloc
-	device  io.Closer                   // closes the device and its links; nil: close each link
-	report  func() deviceStats          // reads the counters of the device; nil if it has none
-	tallies tallies                     // counters that the engines do not keep
-	next    atomic.Uint32               // round-robin index of pick
-	zones   atomic.Uint32               // the id of the newest protection zone
-	feeding sync.Mutex                  // guards EVD.feeding of every EVD
-	quals   atomic.Uint32               // counts the qualifiers that CreatePSPAny has tried
-	refs    int                         // number of open IAs; guarded by adaptersMu
-	attr    IAAttr                      // its maximum numbers of objects apply to all opens together
-	count   [HandleSRQ + 1]atomic.Int32 // number of existing objects, by kind
-	sharing shares                      // sizes of shared memory, by cookie
-	maps    mappings                    // checks that memory is mapped
-	views   views                       // the open IAs
-	ended   atomic.Pointer[error]       // why the device stopped moving packets; nil while it works
+	key          string
+	port         uint16
+	host         *wire.Host
+	drivers      []*driver                   // one for each link; each receive queue has one link
+	engines      progress.Group              // the same drivers, for calls that poll all engines
+	arena        arena                       // memory for IA.Alloc
+	device       io.Closer                   // closes the device and its links; nil: close each link
+	readStats    func() deviceStats          // reads the counters of the device; nil if it has none
+	tallies      tallies                     // counters that the engines do not keep
+	pickCount    atomic.Uint32               // number of calls of pick, for round-robin
+	lastZoneID   atomic.Uint32               // the id of the newest protection zone
+	feedMu       sync.Mutex                  // guards EVD.feedCounts of every EVD
+	quals        atomic.Uint32               // counts the qualifiers that CreatePSPAny has tried
+	refs         int                         // number of open IAs; guarded by adaptersMu
+	attr         IAAttr                      // its maximum numbers of objects apply to all opens together
+	objectCounts [HandleSRQ + 1]atomic.Int32 // number of existing objects, by kind
+	sharedMems   sharedMemories              // sizes of shared memory, by cookie
+	mapChecker   mappingChecker              // checks that memory is mapped
+	openIAs      iaSet                       // the open IAs
+	endReason    atomic.Pointer[error]       // the reason why the device stopped moving packets; nil while it works
 }
 
 var (
@@ -47,20 +47,20 @@ var (
 
 // device is the result of opening a device.
 type device struct {
-	links  []link.Link
-	closer io.Closer          // closes the device and its links; nil: close each link
-	report func() deviceStats // reads the counters of the device; nil if it has none
-	note   note               // a log message, written after the open
-	key    string             // key of the adapter, with the port in use; empty: the key given to acquire
-	watch  func(*adapter)     // starts watching the device for changes, after the adapter is made; nil: do not watch
+	links     []link.Link
+	closer    io.Closer          // closes the device and its links; nil: close each link
+	readStats func() deviceStats // reads the counters of the device; nil if it has none
+	logLine   logLine            // a log message, written after the open
+	key       string             // key of the adapter, with the port in use; empty: the key given to acquire
+	watch     func(*adapter)     // starts watching the device for changes, after the adapter is made; nil: do not watch
 }
 
 // acquire returns the open adapter that is registered under key or an alias, and counts one more open of it. If the
 // device of that adapter has ended, acquire returns the reason as an error. If no such adapter is open, acquire calls
-// the function open, makes an adapter for the device that open returns, and registers the adapter.
-func acquire(key string, o Options, open func() (device, error), aliases ...string) (*adapter, error) {
+// openLinks, makes an adapter for the device that openLinks returns, and registers the adapter.
+func acquire(key string, o Options, openLinks func() (device, error), aliases ...string) (*adapter, error) {
 	var dev device
-	defer func() { dev.note.write() }()
+	defer func() { dev.logLine.emit() }()
 	adaptersMu.Lock()
 	defer adaptersMu.Unlock()
 	for _, k := range append([]string{key}, aliases...) {
@@ -68,14 +68,14 @@ func acquire(key string, o Options, open func() (device, error), aliases ...stri
 		if a == nil {
 			continue
 		}
-		if why := a.ended.Load(); why != nil {
-			return nil, *why
+		if reason := a.endReason.Load(); reason != nil {
+			return nil, *reason
 		}
 		a.refs++
 		return a, nil
 	}
 	var err error
-	dev, err = open()
+	dev, err = openLinks()
 	if err != nil {
 		return nil, err
 	}
@@ -98,23 +98,23 @@ func (dev *device) wrap(layer func(link.Link) link.Link) {
 	for i, l := range dev.links {
 		over[i] = layer(l)
 	}
-	dev.links, dev.closer = over, &layers{over, dev.closer}
+	dev.links, dev.closer = over, &wrappedCloser{over, dev.closer}
 }
 
-// The type layers closes first the links that Options.Wrap made, and then the device below these links. The order
+// wrappedCloser closes first the links that Options.Wrap made, and then the device below these links. The order
 // matters: a link that Options.Wrap made may hold frames of the device until the link is closed.
-type layers struct {
-	links []link.Link
-	below io.Closer
+type wrappedCloser struct {
+	links  []link.Link
+	device io.Closer
 }
 
-func (l *layers) Close() error {
+func (l *wrappedCloser) Close() error {
 	var err error
 	for _, top := range l.links {
 		err = errors.Join(err, top.Close())
 	}
-	if l.below != nil {
-		err = errors.Join(err, l.below.Close())
+	if l.device != nil {
+		err = errors.Join(err, l.device.Close())
 	}
 	return err
 }
@@ -144,7 +144,7 @@ func newAdapter(o Options, dev device) (*adapter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dat: %w", err)
 	}
-	a := &adapter{host: host, device: dev.closer, report: dev.report, port: dev.links[0].Local().Port()}
+	a := &adapter{host: host, device: dev.closer, readStats: dev.readStats, port: dev.links[0].Local().Port()}
 	for _, l := range dev.links {
 		d, err := newDriver(host, l)
 		if err != nil {
@@ -171,7 +171,7 @@ func (a *adapter) release() error {
 	}
 	delete(adapters, a.key)
 	a.engines.Close()
-	a.maps.close()
+	a.mapChecker.close()
 	if a.device != nil {
 		return a.device.Close()
 	}
@@ -184,7 +184,7 @@ func (a *adapter) release() error {
 
 // pick returns the driver for a new connection, round-robin.
 func (a *adapter) pick() *driver {
-	return a.drivers[int(a.next.Add(1))%len(a.drivers)]
+	return a.drivers[int(a.pickCount.Add(1))%len(a.drivers)]
 }
 
 // barrier waits until no engine can still access memory that was unregistered before the call.

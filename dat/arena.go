@@ -13,8 +13,8 @@ const arenaUnit = 4096
 type arena struct {
 	mem []byte
 
-	mu    sync.Mutex
-	taken []span // ordered by offset
+	mu        sync.Mutex
+	allocated []span // ordered by offset
 }
 
 // span is a range of an arena, in bytes, that an IA has allocated.
@@ -42,13 +42,13 @@ func (a *arena) alloc(n int, ia *IA) ([]byte, bool) {
 		return nil, false
 	}
 	off, at := 0, 0
-	for ; at < len(a.taken) && a.taken[at].off-off < n; at++ {
-		off = a.taken[at].off + units(a.taken[at].n)
+	for ; at < len(a.allocated) && a.allocated[at].off-off < n; at++ {
+		off = a.allocated[at].off + units(a.allocated[at].n)
 	}
 	if off > len(a.mem)-n {
 		return nil, false
 	}
-	a.taken = slices.Insert(a.taken, at, span{off, n, ia})
+	a.allocated = slices.Insert(a.allocated, at, span{off, n, ia})
 	return a.mem[off : off+n : off+n], true
 }
 
@@ -56,13 +56,13 @@ func (a *arena) alloc(n int, ia *IA) ([]byte, bool) {
 func (a *arena) free(mem []byte, ia *IA) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	i := slices.IndexFunc(a.taken, func(s span) bool {
+	i := slices.IndexFunc(a.allocated, func(s span) bool {
 		return s.ia == ia && s.n == len(mem) && &a.mem[s.off] == &mem[0]
 	})
 	if i < 0 {
 		return false
 	}
-	a.taken = slices.Delete(a.taken, i, i+1)
+	a.allocated = slices.Delete(a.allocated, i, i+1)
 	return true
 }
 
@@ -70,7 +70,7 @@ func (a *arena) free(mem []byte, ia *IA) bool {
 func (a *arena) freeAll(ia *IA) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.taken = slices.DeleteFunc(a.taken, func(s span) bool { return s.ia == ia })
+	a.allocated = slices.DeleteFunc(a.allocated, func(s span) bool { return s.ia == ia })
 }
 
 // Alloc allocates n bytes of zeroed memory. The adapter has Options.Memory bytes for all calls of Alloc. Large

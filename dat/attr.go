@@ -90,10 +90,10 @@ type EPState uint8
 // Endpoint states; the values are those of DAT_EP_STATE.
 const (
 	EPUnconnected                EPState = 0
-	EPReserved                   EPState = 2 // held by a reserved service point that listens
-	EPPassiveConnectionPending   EPState = 4 // held by a connection request that is not answered yet
+	EPReserved                   EPState = 2 // a reserved service point that listens holds the endpoint
+	EPPassiveConnectionPending   EPState = 4 // an unanswered connection request holds the endpoint
 	EPActiveConnectionPending    EPState = 6 // Connect was called; the peer has not answered yet
-	EPTentativeConnectionPending EPState = 7 // created by the provider for a connection request that is not answered yet
+	EPTentativeConnectionPending EPState = 7 // the provider created the endpoint for an unanswered connection request
 	EPConnected                  EPState = 9
 	EPDisconnectPending          EPState = 10 // after a graceful disconnect, until all outstanding requests have completed
 	EPDisconnected               EPState = 11
@@ -202,9 +202,9 @@ const (
 	maxPrivateData = 256
 )
 
-// The method grant sets the attributes MaxMessageSize and MaxRDMASize to the largest possible size, if the endpoint has
-// no shared receive queue. The caller has validated the attributes.
-func (p *EPParam) grant() {
+// grantSizes sets the attributes MaxMessageSize and MaxRDMASize to the largest possible size, if the endpoint has no
+// shared receive queue. The caller has validated the attributes.
+func (p *EPParam) grantSizes() {
 	if p.SRQ == nil {
 		p.Attr.MaxMessageSize, p.Attr.MaxRDMASize = maxSize, maxSize
 	}

@@ -115,7 +115,7 @@ func (c *CNO) Query() (CNOParam, error) {
 //
 // If the CNO's last EVD is freed or the IA is closed during the call, Wait returns nil and no error.
 func (c *CNO) Wait(timeout time.Duration) (*EVD, error) {
-	evd, err := c.wait(timeout, nil)
+	evd, err := c.waitInterruptible(timeout, nil)
 	if err == ErrTimeoutExpired {
 		err = ErrQueueEmpty
 	}
@@ -131,13 +131,13 @@ func (c *CNO) WaitContext(ctx context.Context) (*EVD, error) {
 	if ctx == nil {
 		return nil, fail(ErrInvalidParameter, "the context is nil; use context.Background to wait for ever")
 	}
-	evd, err := c.wait(-1, ctx.Done())
-	return evd, interrupted(ctx, err)
+	evd, err := c.waitInterruptible(-1, ctx.Done())
+	return evd, wrapInterrupted(ctx, err)
 }
 
-// The method wait is like Wait, with two differences. It returns ErrInterruptedCall when the channel done is closed,
-// and it returns ErrTimeoutExpired where Wait returns ErrQueueEmpty.
-func (c *CNO) wait(timeout time.Duration, done <-chan struct{}) (*EVD, error) {
+// waitInterruptible is like Wait, with two differences. It returns ErrInterruptedCall when doneCh is closed, and it
+// returns ErrTimeoutExpired where Wait returns ErrQueueEmpty.
+func (c *CNO) waitInterruptible(timeout time.Duration, doneCh <-chan struct{}) (*EVD, error) {
 	if err := c.lock(); err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func (c *CNO) wait(timeout time.Duration, done <-chan struct{}) (*EVD, error) {
 	w := cnoWaiters.Get().(*cnoWaiter)
 	c.waiters = append(c.waiters, w)
 	c.mu.Unlock()
-	err := c.ia.a.park(w, progress.Until(timeout), done)
+	err := c.ia.a.waitReady(w, progress.Until(timeout), doneCh)
 	return c.endWait(w, err)
 }
 
@@ -227,11 +227,11 @@ func (c *CNO) forget(e *EVD) {
 	}
 }
 
-// The method emptied is called after a consumer has taken the last event of the EVD e. If e has triggered the CNO, and
-// the CNO keeps this trigger for the next Wait, the method drops the trigger. Otherwise Wait would return e, and the
-// caller of Wait would find no event there. An event may arrive during the call. Then either e.Len counts the event and
-// the CNO keeps the trigger, or the event triggers the CNO after mu is unlocked.
-func (c *CNO) emptied(e *EVD) {
+// forgetIfEmpty is called after a consumer has taken the last event of the EVD e. If the CNO keeps a trigger of e for
+// the next Wait, forgetIfEmpty drops that trigger. Otherwise Wait would return e, and the caller of Wait would find no
+// event there. An event may arrive during the call. Then either e.Len counts the event and the CNO keeps the trigger,
+// or the event triggers the CNO after mu is unlocked.
+func (c *CNO) forgetIfEmpty(e *EVD) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e.Len() == 0 {
@@ -239,35 +239,35 @@ func (c *CNO) emptied(e *EVD) {
 	}
 }
 
-// The method trigger delivers a notification of the EVD e. If the CNO has an agent (see CreateCNO), the method calls
-// the agent. It then ends the Wait of one goroutine. If no goroutine is in Wait, the CNO keeps the trigger for the next
-// Wait. The thread that owns an engine may call this method.
-func (c *CNO) trigger(e *EVD) {
+// deliver delivers a notification of the EVD e. If the CNO has an agent (see CreateCNO), deliver calls the agent. It
+// then ends the Wait of one goroutine. If no goroutine is in Wait, the CNO keeps the trigger for the next Wait. The
+// owner of an engine may call deliver.
+func (c *CNO) deliver(e *EVD) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, ours := c.evds[e]; !ours {
 		return // e was freed or has another CNO now
 	}
 	c.ia.a.tallies.triggers.Add(1)
-	c.call(e)
+	c.callAgent(e)
 	if len(c.waiters) > 0 {
-		c.release(e)
+		c.releaseOldest(e)
 	} else {
 		c.latch(e)
 	}
 }
 
-// The method call calls the agent, if there is one, and removes the agent from the CNO. mu is held.
-func (c *CNO) call(e *EVD) {
+// callAgent calls the agent, if there is one, and removes the agent from the CNO. mu is held.
+func (c *CNO) callAgent(e *EVD) {
 	if agent := c.agent; agent != nil {
 		c.agent = nil
 		go agent(e)
 	}
 }
 
-// The method release ends the wait of the goroutine that has waited longest; the Wait of that goroutine returns e. mu
-// is held, and at least one goroutine waits.
-func (c *CNO) release(e *EVD) {
+// releaseOldest ends the wait of the goroutine that has waited longest; the Wait of that goroutine returns e. mu is
+// held, and at least one goroutine waits.
+func (c *CNO) releaseOldest(e *EVD) {
 	w := c.waiters[0]
 	c.waiters = slices.Delete(c.waiters, 0, 1)
 	c.ia.a.tallies.wakeups.Add(1)
@@ -280,27 +280,27 @@ func (c *CNO) release(e *EVD) {
 // called when the CNO has no EVD that could trigger it. mu is held.
 func (c *CNO) releaseAll() {
 	c.latched = nil
-	c.call(nil)
+	c.callAgent(nil)
 	for len(c.waiters) > 0 {
-		c.release(nil)
+		c.releaseOldest(nil)
 	}
 }
 
-// join adds an EVD.
-func (c *CNO) join(e *EVD) {
+// addEVD adds an EVD.
+func (c *CNO) addEVD(e *EVD) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.evds[e] = struct{}{}
 	c.latched = slices.Grow(c.latched, len(c.evds)) // so that latch does not allocate
 }
 
-// The method leave removes an EVD from the CNO. If the CNO keeps a trigger of that EVD for the next Wait, it drops the
-// trigger. The argument freed is true if the EVD was freed, and false if the EVD has another CNO now.
-func (c *CNO) leave(e *EVD, freed bool) {
+// removeEVD removes an EVD from the CNO. If the CNO keeps a trigger of that EVD for the next Wait, removeEVD drops the
+// trigger. evdGone is true if the EVD was freed, and false if the EVD has another CNO now.
+func (c *CNO) removeEVD(e *EVD, evdGone bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.evds, e)
-	if freed && len(c.evds) == 0 {
+	if evdGone && len(c.evds) == 0 {
 		c.releaseAll()
 		return
 	}
@@ -318,7 +318,7 @@ func (c *CNO) abort() {
 // Ready implements progress.Waiting.
 func (w *cnoWaiter) Ready() bool { return w.released.Load() }
 
-// Arm implements progress.Waiting. It does nothing, because release raises the signal whether or not it is armed.
+// Arm implements progress.Waiting. It does nothing, because releaseOldest raises the signal whether or not it is armed.
 func (w *cnoWaiter) Arm(bool) {}
 
 // Signal implements progress.Waiting.

@@ -14,13 +14,13 @@ import (
 // gets EventAcceptCompletionError. If Reject is called then, the peer gets nothing. Any goroutine may call the methods.
 type CR struct {
 	consumer
-	ia   *IA
-	req  *wire.Request
-	ep   *EP  // the endpoint of the request; nil if the consumer passes an endpoint to Accept
-	made bool // ep was created by the provider for this request
+	ia           *IA
+	req          *wire.Request
+	ep           *EP  // the endpoint of the request; nil if the consumer passes an endpoint to Accept
+	epByProvider bool // the provider created ep for this request
 
-	mu   sync.Mutex // guards the field over; locked after the mutex of an IA
-	over bool       // the request was answered
+	mu       sync.Mutex // guards answered; locked after the mutex of an IA
+	answered bool       // the request was answered
 }
 
 // CRParam has the parameters of a connection request (DAT_CR_PARAM).
@@ -44,8 +44,8 @@ func (c *CR) makeEP() {
 	a := DefaultEPAttr()
 	a.MaxRDMAReadIn = min(max(a.MaxRDMAReadIn, c.req.ReadOut), maxReads)
 	a.MaxRDMAReadOut = min(max(a.MaxRDMAReadOut, c.req.ReadIn), maxReads)
-	c.ep, c.made = c.ia.newEP(&EPParam{Attr: a}), true
-	c.ep.hold.Store(&hold{EPTentativeConnectionPending, c})
+	c.ep, c.epByProvider = c.ia.newEP(&EPParam{Attr: a}), true
+	c.ep.holder.Store(&epHolder{EPTentativeConnectionPending, c})
 }
 
 // Query returns the parameters of the request (dat_cr_query).
@@ -54,7 +54,7 @@ func (c *CR) Query() (CRParam, error) {
 		return CRParam{}, err
 	}
 	defer c.unlock()
-	return CRParam{RemoteAddress: c.req.From.Addr(), RemotePort: c.req.Port, PrivateData: bounded(c.req.Private), LocalEP: c.ep}, nil
+	return CRParam{RemoteAddress: c.req.From.Addr(), RemotePort: c.req.Port, PrivateData: truncatePrivate(c.req.Private), LocalEP: c.ep}, nil
 }
 
 // lock locks the IA and mu. It returns an error and locks nothing if the request is nil or answered, or if the IA is
@@ -67,7 +67,7 @@ func (c *CR) lock() error {
 		return err
 	}
 	c.mu.Lock()
-	if c.over {
+	if c.answered {
 		c.unlock()
 		return errHandleCR
 	}
@@ -94,8 +94,8 @@ func (c *CR) unlock() {
 //   - ErrInvalidParameter: ep and LocalEP are both nil or both not nil, or the private data has more than 256 bytes.
 //   - ErrInvalidState, ErrInsufficientResources, ErrInvalidAddress.
 func (c *CR) Accept(ep *EP, private []byte) error {
-	var n note
-	defer n.write()
+	var n logLine
+	defer n.emit()
 	if err := c.lock(); err != nil {
 		return err
 	}
@@ -111,19 +111,19 @@ func (c *CR) Accept(ep *EP, private []byte) error {
 	if err := c.mayAccept(ep, call, private); err != nil {
 		return err
 	}
-	if c.made {
+	if c.epByProvider {
 		if err := c.ia.a.addObject(HandleEP); err != nil {
 			return err
 		}
 	}
-	if n, err = c.accept(ep, private); err != nil {
-		if c.made {
+	if n, err = c.connectEP(ep, private); err != nil {
+		if c.epByProvider {
 			c.ia.a.removeObjects(HandleEP, 1)
 		}
 		return err
 	}
-	c.over = true
-	if c.made {
+	c.answered = true
+	if c.epByProvider {
 		c.ia.eps[ep] = struct{}{} // from now on the consumer has to free the endpoint
 	}
 	return nil
@@ -153,22 +153,22 @@ func (c *CR) mayAccept(ep *EP, call epCall, private []byte) error {
 	return ep.may(call)
 }
 
-// The method accept connects the endpoint to the requester, and returns a message for the caller to log. If no route
-// leads to the requester, accept drops the request. mu and ep.mu are held.
-func (c *CR) accept(ep *EP, private []byte) (note, error) {
+// connectEP connects the endpoint to the requester, and returns a message for the caller to log. If no route leads to
+// the requester, it drops the request. mu and ep.mu are held.
+func (c *CR) connectEP(ep *EP, private []byte) (logLine, error) {
 	d, path, err := c.resolve() // the last check, because a later one would have to free the path
 	if err != nil {
-		n := c.drop(d, err)
+		n := c.forgetRequest(d, err)
 		c.releaseEP()
 		return n, err
 	}
-	err = ep.take(d, remote{addr: c.req.From.Addr(), port: c.req.Port, qual: c.req.Qual}, func(e *wire.Engine) error {
+	err = ep.startConnection(d, remote{addr: c.req.From.Addr(), port: c.req.Port, qual: c.req.Qual}, func(e *wire.Engine) error {
 		return e.Accept(c.req, ep.conn, path, private, ep.completions(d))
 	})
 	if err != nil {
-		return note{}, err
+		return logLine{}, err
 	}
-	return c.note("dat: accepting", d), nil
+	return c.logLine("dat: accepting", d), nil
 }
 
 // Reject refuses the request (dat_cr_reject). The requester gets EventPeerRejected with the private data. If no route
@@ -190,10 +190,10 @@ func (c *CR) Handoff(qual ConnQual) error {
 	return c.decline(nil, func(e *wire.Engine, path link.Path) error { return e.Handoff(c.req, path, uint64(qual)) })
 }
 
-// decline runs f in the request's engine, then ends the request. The function f rejects the request or hands it off.
+// decline runs f in the request's engine, then ends the request. f rejects the request or hands it off.
 func (c *CR) decline(private []byte, f func(*wire.Engine, link.Path) error) error {
-	var n note
-	defer n.write()
+	var n logLine
+	defer n.emit()
 	if err := c.lock(); err != nil {
 		return err
 	}
@@ -203,42 +203,42 @@ func (c *CR) decline(private []byte, f func(*wire.Engine, link.Path) error) erro
 	}
 	d, path, err := c.resolve()
 	if err != nil { // no answer is sent; to the requester this looks like a lost answer
-		n = c.drop(d, err)
-		c.end()
+		n = c.forgetRequest(d, err)
+		c.finish()
 		return nil
 	}
-	if err := d.do(func(e *wire.Engine) error { return f(e, path) }); err != nil {
-		return status(err)
+	if err := d.runPolled(func(e *wire.Engine) error { return f(e, path) }); err != nil {
+		return datError(err)
 	}
-	n = c.note("dat: declined", d)
-	c.end()
+	n = c.logLine("dat: declined", d)
+	c.finish()
 	return nil
 }
 
-// note returns a log message about the request. The argument d is the driver of the request's engine. mu is held.
-func (c *CR) note(message string, d *driver) note {
-	return note{c.ia.log, slog.LevelDebug, message, []any{"peer", c.req.From.Addr(), "qualifier", c.req.Qual, "queue", d.eng.Index()}}
+// logLine returns a log message about the request. d is the driver of the request's engine. mu is held.
+func (c *CR) logLine(message string, d *driver) logLine {
+	return logLine{c.ia.log, slog.LevelDebug, message, []any{"peer", c.req.From.Addr(), "qualifier", c.req.Qual, "queue", d.eng.Index()}}
 }
 
 // resolve returns the driver of the engine that has the request, and the path from that engine to the requester.
 func (c *CR) resolve() (*driver, link.Path, error) {
 	d := c.ia.a.drivers[c.req.Engine().Index()]
 	path, err := d.link.Resolve(c.req.From, uint16(c.req.Port))
-	return d, path, status(err)
+	return d, path, datError(err)
 }
 
-// The method drop makes d's engine forget the request, without an answer. It returns a message for the caller to log,
+// forgetRequest makes d's engine forget the request, without an answer. It returns a message for the caller to log,
 // with err as the reason. The caller also releases the request's endpoint. mu is held.
-func (c *CR) drop(d *driver, err error) note {
-	_ = d.do(func(e *wire.Engine) error { return e.Forget(c.req) }) // fails if the engine has dropped the request already
-	n := c.note("dat: request dropped, no way back", d)
+func (c *CR) forgetRequest(d *driver, err error) logLine {
+	_ = d.runPolled(func(e *wire.Engine) error { return e.Forget(c.req) }) // fails if the engine has dropped the request already
+	n := c.logLine("dat: request dropped, no way back", d)
 	n.attrs = append(n.attrs, "reason", err)
 	return n
 }
 
-// The method end ends the request and releases its endpoint. mu is held, or the IA is closed.
-func (c *CR) end() {
-	c.over = true
+// finish ends the request and releases its endpoint. mu is held, or the IA is closed.
+func (c *CR) finish() {
+	c.answered = true
 	if c.ep == nil {
 		return
 	}
@@ -247,22 +247,22 @@ func (c *CR) end() {
 	c.releaseEP()
 }
 
-// releaseEP does the same as end. The caller has locked the request's endpoint, if there is one.
+// releaseEP does the same as finish. The caller has locked the request's endpoint, if there is one.
 func (c *CR) releaseEP() {
-	c.over = true
+	c.answered = true
 	if c.ep == nil {
 		return
 	}
-	if c.made {
-		c.ep.end()
+	if c.epByProvider {
+		c.ep.freeConn()
 	} else {
-		c.ep.release()
+		c.ep.clearHolder()
 	}
 }
 
-// The function bounded returns the first maxPrivateData bytes of a peer's private data, or all of the data if it is
-// shorter. The wire protocol has room for more, but the buffer of a consumer may have only maxPrivateData bytes.
-func bounded(private []byte) []byte { return private[:min(len(private), maxPrivateData)] }
+// truncatePrivate returns the first maxPrivateData bytes of a peer's private data, or all of the data if it is shorter.
+// A packet can carry more private data, but the buffer of a consumer may have only maxPrivateData bytes.
+func truncatePrivate(private []byte) []byte { return private[:min(len(private), maxPrivateData)] }
 
 func checkPrivate(private []byte) error {
 	if len(private) > maxPrivateData {

@@ -26,7 +26,7 @@ func (c cutOff) Resolve(to netip.AddrPort, entropy uint16) (link.Path, error) {
 func undecided(t *testing.T, a *adapter) (n int) {
 	t.Helper()
 	for _, d := range a.drivers {
-		ok(t, d.do(func(e *wire.Engine) error {
+		ok(t, d.runPolled(func(e *wire.Engine) error {
 			n += len(e.Undecided(func(wire.Service) bool { return true }))
 			return nil
 		}))

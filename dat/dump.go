@@ -11,7 +11,7 @@ import (
 )
 
 // Connections returns one row for every connection of the adapter, also for connections of other opens. Each row is a
-// consistent snapshot, but the rows are read at different times. The method reads up to 32 connections of an engine in
+// consistent snapshot, but the rows are read at different times. Connections reads up to 32 connections of an engine in
 // one step, and the engine stands still for some microseconds during this step. Between the steps, the engine runs.
 // Connections returns ErrInvalidHandle if the adapter is closed before or during the call.
 func (ia *IA) Connections() ([]ConnInfo, error) {
@@ -33,12 +33,12 @@ func (ia *IA) EachConnection(f func(c *ConnInfo) error) error {
 	if err := ia.lock(); err != nil {
 		return err
 	}
-	ia.mu.Unlock() // inspect fails if the adapter closes meanwhile
+	ia.mu.Unlock() // eachConn fails if the adapter closes meanwhile
 	if f == nil {
 		return fail(ErrInvalidParameter, "the function is nil")
 	}
 	for _, d := range ia.a.drivers {
-		err := d.inspect(func(c *wire.ConnInfo) error {
+		err := d.eachConn(func(c *wire.ConnInfo) error {
 			row := connInfo(c)
 			return f(&row)
 		})
@@ -49,30 +49,30 @@ func (ia *IA) EachConnection(f func(c *ConnInfo) error) error {
 	return nil
 }
 
-// The method inspect reads the connections of an engine in steps of 32. It owns the engine during each step. When these
-// steps have taken inspectTime in total, inspect sleeps for inspectPause. Without the pause, reading thousands of
-// connections would delay the data path: for 19200 connections, inspect owns the engine for 11 ms in total.
+// eachConn reads the connections of an engine in steps of 32. It owns the engine during each step. When these steps
+// have taken inspectTime in total, eachConn sleeps for inspectPause. Without the pause, reading thousands of
+// connections would delay the data path: for 19200 connections, eachConn owns the engine for 11 ms in total.
 const (
 	inspectTime  = 100 * time.Microsecond
 	inspectPause = 200 * time.Microsecond
 )
 
-// The method inspect calls f for each connection of the engine. If f returns an error, inspect stops and returns that
-// error. It reads the connections in steps of 32. It owns the engine during each step, but not while f runs.
-func (d *driver) inspect(f func(*wire.ConnInfo) error) error {
+// eachConn calls f for each connection of the engine. If f returns an error, eachConn stops and returns that error. It
+// reads the connections in steps of 32. It owns the engine during each step, but not while f runs.
+func (d *driver) eachConn(f func(*wire.ConnInfo) error) error {
 	rows := make([]wire.ConnInfo, 0, 32)
-	var owned time.Duration // time of ownership since the last pause
+	var ownedTime time.Duration // time of ownership since the last pause
 	for slot := 0; slot >= 0; {
-		if owned >= inspectTime {
+		if ownedTime >= inspectTime {
 			time.Sleep(inspectPause)
-			owned = 0
+			ownedTime = 0
 		}
 		if !d.Own() {
 			return ErrInvalidHandle
 		}
 		began := progress.Now()
 		rows, slot = d.eng.Inspect(began, slot, rows[:0])
-		owned += progress.Now().Sub(began)
+		ownedTime += progress.Now().Sub(began)
 		d.Disown()
 		for i := range rows {
 			if err := f(&rows[i]); err != nil {

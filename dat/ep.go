@@ -11,15 +11,15 @@ import (
 // EP is an endpoint (DAT_EP_HANDLE): one side of a reliable connection. Any goroutine may call its methods.
 type EP struct {
 	consumer
-	permits
+	postRights
 	ia   *IA
 	conn *wire.Conn
 	port uint64 // port qualifier of the endpoint: CRParam.RemotePort at the peer
 	srq  *SRQ   // nil: the endpoint has a receive queue of its own
 
-	drv   atomic.Pointer[driver] // the driver of the connection's engine; nil before the first connection
-	hold  atomic.Pointer[hold]   // the service point or connection request that holds the endpoint; nil: none
-	freed atomic.Bool
+	drv    atomic.Pointer[driver]   // the driver of the connection's engine; nil before the first connection
+	holder atomic.Pointer[epHolder] // the service point or connection request that holds the endpoint; nil: none
+	freed  atomic.Bool
 
 	// mu serialises the calls that change the endpoint's state or parameters, and guards the fields below. Lock
 	// order: the mutexes of an IA and a CR, then mu, then the ownership of an engine.
@@ -94,18 +94,18 @@ func (ia *IA) createEP(p *EPParam) (*EP, error) {
 		return nil, err
 	}
 	defer ia.mu.Unlock()
-	if err := p.handles(ia, epHandles); err != nil {
+	if err := p.checkHandles(ia, epHandles); err != nil {
 		return nil, err
 	}
 	p.Attr.setDefaults()
 	if err := p.Attr.validate(); err != nil {
 		return nil, err
 	}
-	p.grant()
+	p.grantSizes()
 	if err := ia.a.addObject(HandleEP); err != nil {
 		return nil, err
 	}
-	if err := ia.a.refer(nil, p); err != nil {
+	if err := ia.a.updateRefs(nil, p); err != nil {
 		ia.a.removeObjects(HandleEP, 1)
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (ia *IA) newEP(p *EPParam) *EP {
 	ep := &EP{ia: ia, pz: p.PZ, attr: p.Attr, recv: p.RecvEVD, request: p.RequestEVD, connect: p.ConnectEVD,
 		srq: p.SRQ, port: portQuals.Add(1)}
 	ep.conn = ia.a.host.NewConn(ep.config(p))
-	ep.adopt(p)
+	ep.applyRest(p)
 	return ep
 }
 
@@ -134,22 +134,23 @@ func (ep *EP) config(p *EPParam) wire.ConnConfig {
 		c.Zone = p.PZ.id
 	}
 	if p.SRQ != nil {
-		c.SRQ, c.Notice = p.SRQ.q, ep.notice
+		c.SRQ, c.Notice = p.SRQ.q, ep.onNotice
 	}
 	return c
 }
 
-// adopt applies the parameters that config does not convert: the permits, and the soft high watermark.
-func (ep *EP) adopt(p *EPParam) {
-	ep.permit(p)
+// applyRest applies the parameters that config does not convert: the completion flags of posts, and the soft high
+// watermark.
+func (ep *EP) applyRest(p *EPParam) {
+	ep.setRights(p)
 	if ep.srq != nil && p.Attr.SRQSoftHW > 0 {
 		ep.conn.SetMarks(mark(p.Attr.SRQSoftHW), wire.NoMark)
 	}
 }
 
-// This method returns ErrInvalidHandle if a handle in p is not valid for an endpoint of ia. It checks the SRQ and those
-// handles whose bits are set in mask. The caller has locked ia.
-func (p *EPParam) handles(ia *IA, mask EPMask) error {
+// checkHandles returns ErrInvalidHandle if a handle in p is not valid for an endpoint of ia. It checks the SRQ and
+// those handles whose bits are set in mask. The caller has locked ia.
+func (p *EPParam) checkHandles(ia *IA, mask EPMask) error {
 	if mask&EPFieldPZ != 0 && p.PZ != nil && !p.PZ.usable(ia) {
 		return errHandlePZ
 	}
@@ -164,20 +165,19 @@ func (p *EPParam) handles(ia *IA, mask EPMask) error {
 		{EPFieldRecvEVD, p.RecvEVD, EVDDTO}, {EPFieldRequestEVD, p.RequestEVD, EVDDTO},
 		{EPFieldConnectEVD, p.ConnectEVD, EVDConnection},
 	} {
-		if mask&f.field != 0 && f.evd.feeds(ia, f.stream) != nil {
+		if mask&f.field != 0 && f.evd.checkFeed(ia, f.stream) != nil {
 			return ErrInvalidHandle
 		}
 	}
 	return nil
 }
 
-// The method refer updates the reference counts of the objects that an endpoint uses. It is called when an endpoint is
-// created, changed or freed. The argument oldParam has the old parameters, and is nil for a new endpoint. The argument
-// newParam has the new parameters, and is nil for a freed endpoint. After the change, all event streams that feed one
-// dispatcher must be compatible (see feedings.compatible). If they would not be compatible, refer returns an error and
-// changes nothing.
-func (a *adapter) refer(oldParam, newParam *EPParam) error {
-	if err := a.refeed(oldParam.feeds(), newParam.feeds()); err != nil {
+// updateRefs updates the reference counts of the objects that an endpoint uses. It is called when an endpoint is
+// created, changed or freed. oldParam has the old parameters, and is nil for a new endpoint. newParam has the new
+// parameters, and is nil for a freed endpoint. If event streams of one dispatcher may not share it after the change
+// (see feedCounts.mayShareEVD), updateRefs returns an error and changes nothing.
+func (a *adapter) updateRefs(oldParam, newParam *EPParam) error {
+	if err := a.replaceFeeds(oldParam.feeds(), newParam.feeds()); err != nil {
 		return err
 	}
 	for _, r := range newParam.uses() {
@@ -263,20 +263,20 @@ func (ep *EP) Free() error {
 	if err := ep.may(callFree); err != nil {
 		return err
 	}
-	ep.end()
+	ep.freeConn()
 	delete(ep.ia.eps, ep)
 	ep.ia.a.removeObjects(HandleEP, 1)
 	return nil
 }
 
-// end closes the connection without an event and drops the endpoint's references. mu is held.
-func (ep *EP) end() {
+// freeConn closes the connection without an event, and drops the endpoint's references. mu is held.
+func (ep *EP) freeConn() {
 	if ep.freed.Swap(true) {
 		return
 	}
 	if d := ep.drv.Load(); d != nil {
-		d.drop(ep.conn, !ep.ia.closed) // when the IA closes, destroy polls once for all endpoints
+		d.dropConn(ep.conn, !ep.ia.closed) // when the IA closes, endObjects polls once for all endpoints
 	}
 	p := ep.param()
-	_ = ep.ia.a.refer(&p, nil) // cannot fail, because it adds no stream
+	_ = ep.ia.a.updateRefs(&p, nil) // cannot fail, because it adds no stream
 }

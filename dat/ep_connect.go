@@ -99,8 +99,8 @@ func (ep *EP) dialled() (remote, error) {
 
 // dial starts a connection to a peer, as the active side.
 func (ep *EP) dial(peer remote, timeout time.Duration, private []byte) error {
-	var n note
-	defer n.write()
+	var n logLine
+	defer n.emit()
 	if err := ep.lock(); err != nil {
 		return err
 	}
@@ -115,36 +115,37 @@ func (ep *EP) dial(peer remote, timeout time.Duration, private []byte) error {
 	d := ep.ia.a.pick()
 	path, err := d.link.Resolve(netip.AddrPortFrom(peer.addr, ep.ia.peerPort), uint16(ep.port))
 	if err != nil {
-		return status(err)
+		return datError(err)
 	}
 	dial := wire.Dial{Path: path, Host: peer.addr, Qual: peer.port, Port: ep.port, Timeout: timeout, Private: private, Completions: ep.completions(d)}
-	if err := ep.take(d, peer, func(e *wire.Engine) error { return e.Connect(ep.conn, dial) }); err != nil {
+	if err := ep.startConnection(d, peer, func(e *wire.Engine) error { return e.Connect(ep.conn, dial) }); err != nil {
 		return err
 	}
-	n = note{ep.ia.log, slog.LevelDebug, "dat: connecting", []any{"peer", peer.addr, "qualifier", peer.qual, "queue", d.eng.Index()}}
+	n = logLine{ep.ia.log, slog.LevelDebug, "dat: connecting", []any{"peer", peer.addr, "qualifier", peer.qual, "queue", d.eng.Index()}}
 	return nil
 }
 
-// The method take makes d the driver of the endpoint and runs f in d's engine. The function f starts the connection to
-// peer. If f succeeds, no service point and no connection request holds the endpoint any longer. mu is held.
-func (ep *EP) take(d *driver, peer remote, f func(*wire.Engine) error) error {
-	ep.move(d)
+// startConnection connects the endpoint to peer with the engine of d. It makes d the driver of the endpoint, and runs
+// start in that engine. If start succeeds, no service point and no connection request holds the endpoint any longer. mu
+// is held.
+func (ep *EP) startConnection(d *driver, peer remote, start func(*wire.Engine) error) error {
+	ep.changeDriver(d)
 	ep.drv.Store(d)
-	if err := d.do(f); err != nil {
-		return status(err)
+	if err := d.runPolled(start); err != nil {
+		return datError(err)
 	}
 	ep.remote = peer
-	ep.release()
+	ep.clearHolder()
 	return nil
 }
 
-// The method move prepares the change of the endpoint's driver to d. In each dispatcher of the endpoint, it moves the
+// changeDriver prepares the change of the endpoint's driver to d. In each dispatcher of the endpoint, it moves the
 // queued events of the old engine to the front, so that consumers take these events before the events of the new
 // engine.
-func (ep *EP) move(d *driver) {
+func (ep *EP) changeDriver(d *driver) {
 	if was := ep.drv.Load(); was != nil && was != d {
 		for _, e := range []*EVD{ep.recv, ep.request, ep.connect} {
-			e.gather(was.eng.Index())
+			e.gatherFrom(was.eng.Index())
 		}
 	}
 }
@@ -183,5 +184,5 @@ func (ep *EP) inEngine(c epCall, f func(*wire.Engine) error) error {
 	if d == nil {
 		return nil // no connection was ever started
 	}
-	return status(d.do(f))
+	return datError(d.runPolled(f))
 }

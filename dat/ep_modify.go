@@ -69,7 +69,7 @@ const (
 //	epSetUp       in the states in which callModify is legal
 //	EPFieldPZ     in the states in which callModifyPZ is legal
 //
-// The variable legal in ep_state.go has these states. The constant epHandles is not one of the groups: it has the
+// The table legalStates in ep_state.go has these states. The constant epHandles is not one of the groups: it has the
 // handles that Modify may change.
 const (
 	epFixed = EPFieldIA | EPFieldState | EPFieldComm | EPFieldLocalAddress | EPFieldLocalPort |
@@ -92,7 +92,7 @@ func (ep *EP) Query() (EPParam, error) {
 func (ep *EP) param() EPParam {
 	p := EPParam{IA: ep.ia, State: ep.State(), LocalAddress: ep.ia.a.address(), LocalPort: ep.port, PZ: ep.pz,
 		RecvEVD: ep.recv, RequestEVD: ep.request, ConnectEVD: ep.connect, SRQ: ep.srq, Attr: ep.attr}
-	switch h := ep.hold.Load(); {
+	switch h := ep.holder.Load(); {
 	case !remoteDefined.has(p.State):
 	case h != nil && h.cr != nil:
 		p.RemoteAddress, p.RemotePort = h.cr.req.From.Addr(), h.cr.req.Port
@@ -178,7 +178,7 @@ func (ep *EP) Modify(mask EPMask, param *EPParam) error {
 }
 
 func (ep *EP) modify(mask EPMask, param *EPParam) error {
-	if err := param.handles(ep.ia, mask); err != nil {
+	if err := param.checkHandles(ep.ia, mask); err != nil {
 		return err
 	}
 	was := ep.param()
@@ -188,18 +188,18 @@ func (ep *EP) modify(mask EPMask, param *EPParam) error {
 	if err := now.Attr.validate(); err != nil {
 		return err
 	}
-	now.grant()
+	now.grantSizes()
 	if err := ep.mayModify(mask); err != nil {
 		return err
 	}
-	if err := ep.ia.a.refer(&was, &now); err != nil {
+	if err := ep.ia.a.updateRefs(&was, &now); err != nil {
 		return err
 	}
 	if err := ep.conn.Reconfigure(ep.config(&now)); err != nil {
-		_ = ep.ia.a.refer(&now, &was) // cannot fail: the old streams were compatible before
-		return status(err)
+		_ = ep.ia.a.updateRefs(&now, &was) // cannot fail: the old streams were compatible before
+		return datError(err)
 	}
-	ep.adopt(&now)
+	ep.applyRest(&now)
 	ep.pz, ep.attr, ep.recv, ep.request, ep.connect = now.PZ, now.Attr, now.RecvEVD, now.RequestEVD, now.ConnectEVD
 	return nil
 }

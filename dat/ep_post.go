@@ -9,30 +9,30 @@ import (
 // requestFlags are the completion flags that every request allows.
 const requestFlags = CompletionSuppress | CompletionBarrierFence
 
-// The type permits has those parameters of an endpoint that decide whether a post is legal. The fields are atomic, so
-// that a post takes no lock.
-type permits struct {
+// postRights has those parameters of an endpoint that decide whether a post is legal. The fields are atomic, so that a
+// post takes no lock.
+type postRights struct {
 	recvFlags, requestFlags atomic.Uint32 // CompletionUnsignalled if the endpoint allows it, else 0
-	binds                   atomic.Bool   // the request EVD accepts completions of binds, or there is no request EVD
+	bindAllowed             atomic.Bool   // the request EVD accepts completions of binds, or there is no request EVD
 }
 
-// permit sets m from the parameters of the endpoint.
-func (m *permits) permit(p *EPParam) {
+// setRights sets m from the parameters of the endpoint.
+func (m *postRights) setRights(p *EPParam) {
 	m.recvFlags.Store(uint32(p.Attr.RecvCompletionFlags & CompletionUnsignalled))
 	m.requestFlags.Store(uint32(p.Attr.RequestCompletionFlags & CompletionUnsignalled))
-	m.binds.Store(p.RequestEVD == nil || p.RequestEVD.flags&EVDRMRBind != 0)
+	m.bindAllowed.Store(p.RequestEVD == nil || p.RequestEVD.flags&EVDRMRBind != 0)
 }
 
 // recvAllowed reports whether a receive may be posted with flags.
-func (m *permits) recvAllowed(flags CompletionFlags) bool {
+func (m *postRights) recvAllowed(flags CompletionFlags) bool {
 	return flags&^CompletionFlags(m.recvFlags.Load()) == 0
 }
 
-// requestAllowed reports whether a request may be posted with the given flags. The argument legal has the flags that
-// are legal for this kind of request on every endpoint. If the endpoint's attributes allow CompletionUnsignalled, that
-// flag is legal too.
-func (m *permits) requestAllowed(flags, legal CompletionFlags) bool {
-	return flags&^(legal|CompletionFlags(m.requestFlags.Load())) == 0
+// requestAllowed reports whether a request may be posted with the given flags. legalFlags has the flags that are legal
+// for this kind of request on every endpoint. If the endpoint's attributes allow CompletionUnsignalled, that flag is
+// legal too.
+func (m *postRights) requestAllowed(flags, legalFlags CompletionFlags) bool {
+	return flags&^(legalFlags|CompletionFlags(m.requestFlags.Load())) == 0
 }
 
 // PostRecv posts a receive (dat_ep_post_recv), in any state. One message fills the segments of iov in order. The
@@ -51,12 +51,12 @@ func (ep *EP) PostRecv(iov []LMRTriplet, cookie uint64, flags CompletionFlags) e
 	if !ep.recvAllowed(flags) {
 		return errFlags5
 	}
-	kick, err := ep.conn.PostRecv(segments(iov), cookie, wire.WorkFlags(flags))
+	kick, err := ep.conn.PostRecv(wireSegments(iov), cookie, wire.WorkFlags(flags))
 	if err != nil {
-		return ep.refused(err)
+		return ep.postError(err)
 	}
 	if kick {
-		ep.kick()
+		ep.ringDoorbell()
 	}
 	return nil
 }
@@ -74,7 +74,7 @@ func (ep *EP) PostSend(iov []LMRTriplet, cookie uint64, flags CompletionFlags) e
 	if !ep.requestAllowed(flags, requestFlags|CompletionSolicitedWait) {
 		return errFlags5
 	}
-	return ep.posted(ep.conn.PostSend(segments(iov), cookie, wire.WorkFlags(flags)))
+	return ep.finishPost(ep.conn.PostSend(wireSegments(iov), cookie, wire.WorkFlags(flags)))
 }
 
 // PostRDMAWrite writes the segments of iov, in order, to the peer's memory (dat_ep_post_rdma_write). The argument
@@ -92,7 +92,7 @@ func (ep *EP) PostRDMAWrite(iov []LMRTriplet, cookie uint64, remote RMRTriplet, 
 	if total(iov) > remote.Length {
 		return errShort
 	}
-	return ep.posted(ep.conn.PostWrite(segments(iov), cookie, remote.toWire(), wire.WorkFlags(flags)))
+	return ep.finishPost(ep.conn.PostWrite(wireSegments(iov), cookie, remote.toWire(), wire.WorkFlags(flags)))
 }
 
 // PostRDMARead reads from the peer's memory into the segments of iov, in order (dat_ep_post_rdma_read). The argument
@@ -114,21 +114,21 @@ func (ep *EP) PostRDMARead(iov []LMRTriplet, cookie uint64, remote RMRTriplet, f
 	if remote.Length > maxSize {
 		return ErrInvalidParameter
 	}
-	return ep.posted(ep.conn.PostRead(segments(iov), cookie, remote.toWire(), uint32(remote.Length), wire.WorkFlags(flags)))
+	return ep.finishPost(ep.conn.PostRead(wireSegments(iov), cookie, remote.toWire(), uint32(remote.Length), wire.WorkFlags(flags)))
 }
 
-// The method posted is the last step of posting a request. The argument err is the result of the post in package wire.
-// If err is nil, the method rings the engine's doorbell. Otherwise it returns the DAT error for err.
-func (ep *EP) posted(err error) error {
+// finishPost is the last step of posting a request. err is the result of the post in package wire. If err is nil,
+// finishPost rings the engine's doorbell. Otherwise it returns the DAT error for err.
+func (ep *EP) finishPost(err error) error {
 	if err != nil {
-		return ep.refused(err)
+		return ep.postError(err)
 	}
-	ep.kick()
+	ep.ringDoorbell()
 	return nil
 }
 
-// kick is the doorbell: it makes the engine process the posted work.
-func (ep *EP) kick() {
+// ringDoorbell makes the engine process the posted work.
+func (ep *EP) ringDoorbell() {
 	if d := ep.drv.Load(); d != nil {
 		d.Post(ep.conn)
 	}

@@ -7,25 +7,25 @@ import "github.com/datxdp/datxdp/wire"
 //
 // While the connection is idle, a reserved service point (RSP) may hold the endpoint until a connection request arrives
 // for this service point. A connection request may hold the endpoint until the consumer answers the request. The field
-// EP.hold says who holds the endpoint, and has the state of the endpoint. If nobody holds the endpoint, EP.hold is nil
-// and the endpoint is UNCONNECTED.
+// EP.holder says which of the two holds the endpoint, and has the state of the endpoint. If neither holds the endpoint,
+// EP.holder is nil and the endpoint is UNCONNECTED.
 //
-// The functions in the next table change the state while the connection is idle. The owner of an engine calls the
-// functions arrive and makeEP without EP.mu. The caller of every other function holds EP.mu.
+// The functions in the next table change the state while the connection is idle. The owner of an engine calls setHolder
+// and makeEP without EP.mu. The caller of every other function holds EP.mu.
 //
-//	old state                      new state                      function   called by
-//	UNCONNECTED                    RESERVED                       reserve    IA.CreateRSP
-//	RESERVED                       UNCONNECTED                    release    RSP.Free
-//	RESERVED                       PASSIVE_CONNECTION_PENDING     arrive     RSP.arrive
-//	(the endpoint is created)      TENTATIVE_CONNECTION_PENDING   makeEP     PSP.arrive, RSP.arrive
-//	PASSIVE_CONNECTION_PENDING     UNCONNECTED                    release    CR.Reject, CR.Handoff
-//	TENTATIVE_CONNECTION_PENDING   (the endpoint is freed)        end        CR.Reject, CR.Handoff
-//	UNCONNECTED                    ACTIVE_CONNECTION_PENDING      take       EP.Connect, EP.DupConnect
-//	UNCONNECTED                    COMPLETION_PENDING             take       CR.Accept
-//	PASSIVE_CONNECTION_PENDING     COMPLETION_PENDING             take       CR.Accept
-//	TENTATIVE_CONNECTION_PENDING   COMPLETION_PENDING             take       CR.Accept
+//	old state                      new state                      function          called by
+//	UNCONNECTED                    RESERVED                       holdForRSP        IA.CreateRSP
+//	RESERVED                       UNCONNECTED                    clearHolder       RSP.Free
+//	RESERVED                       PASSIVE_CONNECTION_PENDING     setHolder         RSP.deliver
+//	(the endpoint is created)      TENTATIVE_CONNECTION_PENDING   makeEP            PSP.deliver, RSP.deliver
+//	PASSIVE_CONNECTION_PENDING     UNCONNECTED                    clearHolder       CR.Reject, CR.Handoff
+//	TENTATIVE_CONNECTION_PENDING   (the endpoint is freed)        freeConn          CR.Reject, CR.Handoff
+//	UNCONNECTED                    ACTIVE_CONNECTION_PENDING      startConnection   EP.Connect, EP.DupConnect
+//	UNCONNECTED                    COMPLETION_PENDING             startConnection   CR.Accept
+//	PASSIVE_CONNECTION_PENDING     COMPLETION_PENDING             startConnection   CR.Accept
+//	TENTATIVE_CONNECTION_PENDING   COMPLETION_PENDING             startConnection   CR.Accept
 //
-// After the function take, package wire changes the state of the connection:
+// After startConnection, package wire changes the state of the connection:
 //
 //	old state                   new state            event, or call without an event
 //	ACTIVE_CONNECTION_PENDING   CONNECTED            EventEstablished
@@ -39,9 +39,9 @@ import "github.com/datxdp/datxdp/wire"
 //	DISCONNECT_PENDING          DISCONNECTED         EventDisconnected, EventBroken
 //	DISCONNECTED                UNCONNECTED          call: Reset
 
-// The type hold says who holds an endpoint, a reserved service point or a connection request, and has the state of the
-// endpoint. A value of this type is never modified. When the holder changes, EP.hold gets a new value.
-type hold struct {
+// epHolder says what holds an endpoint: a reserved service point or a connection request. It has the state of the
+// endpoint. A value of this type is never modified. When the holder changes, EP.holder gets a new value.
+type epHolder struct {
 	state EPState
 	cr    *CR // the connection request that holds the endpoint; nil in state RESERVED
 }
@@ -58,7 +58,7 @@ var epStates = [...]EPState{
 // State returns the state of the endpoint (dat_ep_get_status). When a consumer takes an event that reports a change of
 // the state, State already returns the new state.
 func (ep *EP) State() EPState {
-	h := ep.hold.Load() // load hold first: take clears hold only after the connection has left the state Idle
+	h := ep.holder.Load() // before conn.State: startConnection clears holder after the connection has left the state Idle
 	s := ep.conn.State()
 	if s == wire.Idle && h != nil {
 		return h.state
@@ -66,21 +66,21 @@ func (ep *EP) State() EPState {
 	return epStates[s]
 }
 
-// The method reserve makes a reserved service point hold an unconnected endpoint.
-func (ep *EP) reserve() *hold {
-	h := &hold{state: EPReserved}
-	ep.hold.Store(h)
+// holdForRSP makes a reserved service point hold an unconnected endpoint.
+func (ep *EP) holdForRSP() *epHolder {
+	h := &epHolder{state: EPReserved}
+	ep.holder.Store(h)
 	return h
 }
 
-// The method arrive changes who holds the endpoint. It is called when a connection request arrives for the reserved
-// service point that holds the endpoint: from then on, the request holds the endpoint. If the request cannot be
-// delivered to the consumer, a second call gives the endpoint back to the service point. The owner of an engine calls
-// arrive, with RSP.mu held.
-func (ep *EP) arrive(h *hold) { ep.hold.Store(h) }
+// setHolder changes the holder of the endpoint. It is called when a connection request arrives for the reserved service
+// point that holds the endpoint: from then on, the request holds the endpoint. If the request cannot be delivered to
+// the consumer, a second call gives the endpoint back to the service point. The owner of an engine calls setHolder,
+// with RSP.mu held.
+func (ep *EP) setHolder(h *epHolder) { ep.holder.Store(h) }
 
-// release is called when nobody holds the endpoint any longer: the endpoint is unconnected.
-func (ep *EP) release() { ep.hold.Store(nil) }
+// clearHolder is called when nothing holds the endpoint any longer: the endpoint is unconnected.
+func (ep *EP) clearHolder() { ep.holder.Store(nil) }
 
 // epCall is a call that is legal only in some states of the endpoint. The posts have no epCall, because package wire
 // checks the state for them while it has the work queue locked. Receives may be posted in every state; requests may be
@@ -112,8 +112,8 @@ func states(all ...EPState) (set epStateSet) {
 	return set
 }
 
-// legal has, for each call, the states in which the call is legal.
-var legal = [...]epStateSet{
+// legalStates has, for each call, the states in which the call is legal.
+var legalStates = [...]epStateSet{
 	callConnect:    states(EPUnconnected),
 	callReserve:    states(EPUnconnected),
 	callAccept:     states(EPUnconnected),
@@ -136,7 +136,7 @@ func (s epStateSet) has(state EPState) bool { return s>>state&1 != 0 }
 
 // may returns ErrInvalidState if the call is not legal in the current state.
 func (ep *EP) may(c epCall) error {
-	if s := ep.State(); !legal[c].has(s) {
+	if s := ep.State(); !legalStates[c].has(s) {
 		return fail(ErrInvalidState, "the endpoint is %v", s)
 	}
 	return nil

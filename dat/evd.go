@@ -19,19 +19,19 @@ type EVD struct {
 	flags EVDFlags
 
 	queues  []*wire.Queue // completions and connection events, one queue for each engine, in the order of adapter.drivers
-	room    *wire.Room    // limits the sum of events in queues and in slow; nil if there is one queue and slow is unused
+	room    *wire.Room    // limits the sum of events in queues and slow; nil if there is one queue and slow is unused
 	backlog *wire.Backlog // limits the connection requests in slow; nil if room is nil; guarded by slowMu
 	qlen    atomic.Int32
 	refs    refs          // counts the streams that feed the dispatcher
 	state   atomic.Uint32 // 0, evdFreed or evdAborted
 
-	feeding feedings      // guarded by adapter.feeding
-	config  atomic.Uint32 // feeding.config(), for readers that do not lock
+	feedCounts feedCounts    // guarded by adapter.feedMu
+	config     atomic.Uint32 // feedCounts.config(), for readers that do not lock
 
-	taking
+	dequeueState
 	slowEvents
 
-	lost atomic.Bool // an overflow was reported, and the dispatcher has not been empty since then
+	overflowReported atomic.Bool // an overflow was reported, and the dispatcher has not been empty since then
 
 	waiter
 	notifier
@@ -107,12 +107,12 @@ func newEVD(ia *IA, qlen int, flags EVDFlags) *EVD {
 	e.qlen.Store(int32(qlen))
 	e.config.Store(uint32(EVDStateConfigThreshold))
 	e.wake = progress.NewSignal()
-	e.enabled.Store(true)
+	e.cnoEnabled.Store(true)
 	if len(ia.a.drivers) > 1 || flags&evdSlow != 0 {
 		e.room, e.backlog = wire.NewRoom(qlen), wire.NewBacklog(qlen)
 	}
 	for range ia.a.drivers {
-		q := wire.NewQueue(qlen, e.notified, e.overflow)
+		q := wire.NewQueue(qlen, e.onNotification, e.reportOverflow)
 		q.Share(e.room)
 		e.queues = append(e.queues, q)
 	}
@@ -129,7 +129,7 @@ func (e *EVD) Query() (EVDParam, error) {
 	}
 	p := EVDParam{IA: e.ia, QLen: e.QLen(), Flags: e.flags, CNO: e.cno.Load()}
 	p.State = EVDState(e.config.Load()) | EVDStateDisabled | EVDStateWaitable
-	if e.enabled.Load() {
+	if e.cnoEnabled.Load() {
 		p.State ^= EVDStateEnabled | EVDStateDisabled
 	}
 	if e.unwaitable.Load() {
@@ -175,11 +175,11 @@ func (e *EVD) Free() error {
 		return err
 	}
 	defer e.ia.mu.Unlock()
-	if !e.retire() {
+	if !e.markFreed() {
 		return fail(ErrInvalidState, "an endpoint or service point feeds the event dispatcher, or a goroutine waits on it")
 	}
 	if c := e.cno.Swap(nil); c != nil {
-		c.leave(e, true)
+		c.removeEVD(e, true)
 	}
 	for ev := (Event{}); e.popAny(&ev); { // a receive of an SRQ stays outstanding until its completion is taken
 	}
@@ -190,12 +190,12 @@ func (e *EVD) Free() error {
 	return nil
 }
 
-// The method retire marks the dispatcher as freed. If an object uses the dispatcher or a goroutine waits in it, retire
+// markFreed marks the dispatcher as freed. If an object uses the dispatcher or a goroutine waits in it, markFreed
 // returns false and changes nothing. A goroutine that has called Wait, but does not wait yet, gets ErrAbort.
-func (e *EVD) retire() bool {
-	e.ia.a.feeding.Lock()
-	defer e.ia.a.feeding.Unlock()
-	if !e.refs.free() || e.held.Load() == heldByWaiter {
+func (e *EVD) markFreed() bool {
+	e.ia.a.feedMu.Lock()
+	defer e.ia.a.feedMu.Unlock()
+	if !e.refs.free() || e.userState.Load() == heldByWaiter {
 		return false
 	}
 	e.state.Store(evdFreed)

@@ -16,14 +16,14 @@ const (
 	feedRequest
 )
 
-// feedings counts the streams that feed a dispatcher, by their completion flags.
-type feedings struct {
+// feedCounts counts the streams that feed a dispatcher, by their completion flags.
+type feedCounts struct {
 	completions int // streams of completions, of receives or of requests
 	unsignalled int // the part of completions with CompletionUnsignalled
 	solicited   int // the part of completions with CompletionSolicitedWait
 }
 
-func (f *feedings) count(s feed, n int) {
+func (f *feedCounts) count(s feed, n int) {
 	if s.kind == feedOther {
 		return
 	}
@@ -37,18 +37,18 @@ func (f *feedings) count(s feed, n int) {
 	}
 }
 
-// The method compatible reports whether the streams that feed a dispatcher may share the dispatcher. The argument total
-// is the number of these streams, including the streams of connection events and of connection requests. The streams
-// are compatible in three cases:
+// mayShareEVD reports whether the streams that feed a dispatcher may share it. numStreams is the number of these
+// streams, including the streams of connection events and of connection requests. The streams may share the dispatcher
+// in three cases:
 //
 //   - All streams are completions with CompletionUnsignalled.
 //   - All streams are completions of receives with CompletionSolicitedWait.
 //   - No stream has one of these two flags. CompletionDefault and CompletionEVDThreshold are equivalent.
-func (f *feedings) compatible(total int) bool {
-	return f.solicited == total || f.unsignalled == total || f.solicited+f.unsignalled == 0
+func (f *feedCounts) mayShareEVD(numStreams int) bool {
+	return f.solicited == numStreams || f.unsignalled == numStreams || f.solicited+f.unsignalled == 0
 }
 
-func (f *feedings) config() EVDState {
+func (f *feedCounts) config() EVDState {
 	switch {
 	case f.solicited > 0:
 		return EVDStateConfigSolicited
@@ -65,45 +65,45 @@ func feeds(recv, request, connect *EVD, a *EPAttr) []feed {
 		{connect, feedOther, 0}}
 }
 
-// The method refeed changes the event streams that an endpoint or a service point sends to dispatchers. The argument
-// removed has the old streams, and is nil for a new object. The argument added has the new streams, and is nil for a
-// freed object. For a freed object, refeed cannot fail.
+// replaceFeeds changes the event streams that an endpoint or a service point sends to dispatchers. oldFeeds has the old
+// streams, and is nil for a new object. newFeeds has the new streams, and is nil for a freed object. For a freed
+// object, replaceFeeds cannot fail.
 //
 // Errors: ErrInvalidHandle (a dispatcher is freed), ErrInvalidParameter (after the change, one dispatcher would have
-// streams that are not compatible, see feedings.compatible). After an error, nothing has changed.
-func (a *adapter) refeed(removed, added []feed) error {
-	a.feeding.Lock()
-	defer a.feeding.Unlock()
-	for _, f := range added {
+// streams that may not share it, see mayShareEVD). After an error, nothing has changed.
+func (a *adapter) replaceFeeds(oldFeeds, newFeeds []feed) error {
+	a.feedMu.Lock()
+	defer a.feedMu.Unlock()
+	for _, f := range newFeeds {
 		if f.evd != nil && f.evd.usable() != nil {
 			return ErrInvalidHandle
 		}
 	}
-	count(removed, -1)
-	count(added, 1)
-	for _, f := range added {
-		if e := f.evd; e != nil && !e.feeding.compatible(int(e.refs.n.Load())) {
-			count(added, -1)
-			count(removed, 1)
+	addToFeedCounts(oldFeeds, -1)
+	addToFeedCounts(newFeeds, 1)
+	for _, f := range newFeeds {
+		if e := f.evd; e != nil && !e.feedCounts.mayShareEVD(int(e.refs.n.Load())) {
+			addToFeedCounts(newFeeds, -1)
+			addToFeedCounts(oldFeeds, 1)
 			return fail(ErrInvalidParameter, "the completion flags are not compatible with those of other streams of the event dispatcher; use another dispatcher")
 		}
 	}
-	configure(removed)
-	configure(added)
+	configure(oldFeeds)
+	configure(newFeeds)
 	return nil
 }
 
-// The method serve adds the connection requests of a service point to the streams of e, and takes a reference in
-// e.refs. When the service point ends, the caller drops this reference.
-func (e *EVD) serve() error { return e.ia.a.refeed(nil, []feed{{evd: e}}) }
+// addRequestFeed adds the connection requests of a service point to the streams of e, and takes a reference in e.refs.
+// When the service point ends, the caller drops this reference.
+func (e *EVD) addRequestFeed() error { return e.ia.a.replaceFeeds(nil, []feed{{evd: e}}) }
 
-// The function count adds n to the counters of the dispatcher of each stream. The caller passes 1 for added streams and
+// addToFeedCounts adds n to the counters of the dispatcher of each stream. The caller passes 1 for added streams and
 // -1 for removed streams.
-func count(streams []feed, n int) {
+func addToFeedCounts(streams []feed, n int) {
 	for _, f := range streams {
 		if f.evd != nil {
 			f.evd.refs.n.Add(int32(n))
-			f.evd.feeding.count(f, n)
+			f.evd.feedCounts.count(f, n)
 		}
 	}
 }
@@ -112,14 +112,14 @@ func count(streams []feed, n int) {
 func configure(streams []feed) {
 	for _, f := range streams {
 		if f.evd != nil {
-			f.evd.config.Store(uint32(f.evd.feeding.config()))
+			f.evd.config.Store(uint32(f.evd.feedCounts.config()))
 		}
 	}
 }
 
-// This method returns ErrInvalidHandle if e cannot accept the given kind of stream from an object of ia. A nil e
-// accepts every stream.
-func (e *EVD) feeds(ia *IA, stream EVDFlags) error {
+// checkFeed returns ErrInvalidHandle if e cannot accept the given kind of stream from an object of ia. A nil e accepts
+// every stream.
+func (e *EVD) checkFeed(ia *IA, stream EVDFlags) error {
 	if e == nil {
 		return nil
 	}

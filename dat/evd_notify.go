@@ -8,46 +8,46 @@ import (
 // notifier is the part of an EVD that delivers notifications. While a goroutine is inside Wait, notifications go to
 // that goroutine. At other times, they go to the CNO.
 type notifier struct {
-	cno     atomic.Pointer[CNO] // written with IA.mu held
-	enabled atomic.Bool         // notifications may trigger the CNO
+	cno        atomic.Pointer[CNO] // written with IA.mu held
+	cnoEnabled atomic.Bool         // whether notifications trigger the CNO
 
-	listening sync.Mutex // serialises calls of listen
+	listenMu sync.Mutex // serialises calls of updateListening
 }
 
-// The method notified delivers the notification of an event. The caller has queued the event before, so that Len and
-// Dequeue see it. The owner of an engine may call this method.
-func (e *EVD) notified() {
-	if e.held.Load() != heldByWaiter {
-		e.trigger()
-	} else if e.armed.Load() && e.met() {
+// onNotification delivers the notification of an event. The caller has queued the event before, so that Len and Dequeue
+// see it. The owner of an engine may call onNotification.
+func (e *EVD) onNotification() {
+	if e.userState.Load() != heldByWaiter {
+		e.triggerCNO()
+	} else if e.armed.Load() && e.mayReturn() {
 		e.wake.Raise()
 	}
 }
 
-// trigger triggers the CNO if there is one and the dispatcher is enabled.
-func (e *EVD) trigger() {
-	if c := e.cno.Load(); c != nil && e.enabled.Load() {
-		c.trigger(e)
+// triggerCNO triggers the CNO if there is one and the dispatcher is enabled.
+func (e *EVD) triggerCNO() {
+	if c := e.cno.Load(); c != nil && e.cnoEnabled.Load() {
+		c.deliver(e)
 	}
 }
 
-// The method listen decides whether the engines call the method notified for each notification. They do if a sleeping
-// waiter or a CNO needs the notifications. If not, the calls would only cost the engines time.
-func (e *EVD) listen() {
-	e.listening.Lock()
-	defer e.listening.Unlock()
-	on := e.armed.Load() || e.cno.Load() != nil && e.enabled.Load()
+// updateListening decides whether the engines call onNotification for each notification. They do if a sleeping waiter
+// or a CNO needs the notifications. If not, the calls would only cost the engines time.
+func (e *EVD) updateListening() {
+	e.listenMu.Lock()
+	defer e.listenMu.Unlock()
+	on := e.armed.Load() || e.cno.Load() != nil && e.cnoEnabled.Load()
 	for _, q := range e.queues {
 		q.Listen(on)
 	}
 }
 
-// triggerIfQueued is called after a change of the CNO or of the field enabled. It calls the method listen. Then, if
-// events are queued already and no goroutine is inside Wait, it triggers the CNO.
+// triggerIfQueued is called after a change of cno or cnoEnabled. It calls updateListening. Then, if events are queued
+// already and no goroutine is inside Wait, it triggers the CNO.
 func (e *EVD) triggerIfQueued() {
-	e.listen()
-	if e.Len() > 0 && e.held.Load() != heldByWaiter {
-		e.trigger()
+	e.updateListening()
+	if e.Len() > 0 && e.userState.Load() != heldByWaiter {
+		e.triggerCNO()
 	}
 }
 
@@ -74,11 +74,11 @@ func (e *EVD) associate(cno *CNO) {
 		return
 	}
 	if cno != nil {
-		cno.join(e)
+		cno.addEVD(e)
 	}
 	e.cno.Store(cno)
 	if old != nil {
-		old.leave(e, false)
+		old.removeEVD(e, false)
 	}
 	e.triggerIfQueued()
 }
@@ -89,7 +89,7 @@ func (e *EVD) Enable() error {
 	if err := e.usable(); err != nil {
 		return err
 	}
-	if !e.enabled.Swap(true) {
+	if !e.cnoEnabled.Swap(true) {
 		e.triggerIfQueued()
 	}
 	return nil
@@ -102,8 +102,8 @@ func (e *EVD) Disable() error {
 	if err := e.usable(); err != nil {
 		return err
 	}
-	if e.enabled.Swap(false) {
-		e.listen()
+	if e.cnoEnabled.Swap(false) {
+		e.updateListening()
 	}
 	return nil
 }

@@ -7,15 +7,15 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// The type taking has the state of the consumers of a dispatcher. The consumers take events from several sources,
+// dequeueState has the state of the consumers of a dispatcher. The consumers take events from several sources,
 // round-robin. A source is one of EVD.queues, or slowEvents.slow. takeMu serialises the consumers and guards the other
 // fields.
-type taking struct {
-	takeMu  sync.Mutex
-	source  int               // number of the next source (see popFrom)
-	quota   int               // events that may still be taken from this source before the next source follows
-	oldest  []wire.Completion // gathered completions, which are taken before those in queues
-	noldest atomic.Int32      // len(oldest)
+type dequeueState struct {
+	takeMu      sync.Mutex
+	nextSource  int               // index of the source to take from next (see popFrom)
+	sourceQuota int               // events that may still be taken from nextSource before the source after it follows
+	gathered    []wire.Completion // completions from gatherFrom, which are taken before the completions in queues
+	numGathered atomic.Int32      // len(gathered)
 }
 
 // slowEvents is the queue of software events, connection requests and asynchronous events. slowMu guards the fields
@@ -24,7 +24,7 @@ type slowEvents struct {
 	slowMu            sync.Mutex
 	slow              []Event
 	nslow             atomic.Int32  // len(slow)
-	slowNotice        atomic.Uint32 // counts the events that were added to slow
+	numSlowNotices    atomic.Uint32 // counts the events that were added to slow
 	catastropheQueued bool          // slow has an EventAsyncIACatastrophic, which has a slot of its own
 }
 
@@ -33,7 +33,7 @@ const fairShare = 64
 
 // Len returns the number of queued events.
 func (e *EVD) Len() int {
-	n := int(e.nslow.Load() + e.noldest.Load())
+	n := int(e.nslow.Load() + e.numGathered.Load())
 	for _, q := range e.queues {
 		n += q.Len()
 	}
@@ -50,28 +50,28 @@ func (e *EVD) Dequeue(ev *Event) error {
 	if ev == nil {
 		return ErrInvalidParameter
 	}
-	if e.held.Load() == heldByWaiter {
+	if e.userState.Load() == heldByWaiter {
 		return ErrInvalidState
 	}
-	if e.pop(ev) {
+	if e.dequeue(ev) {
 		return nil
 	}
 	e.ia.a.engines.Poll()
-	if e.pop(ev) {
+	if e.dequeue(ev) {
 		return nil
 	}
 	return ErrQueueEmpty
 }
 
-// The method pop takes the next event. It returns false if no event is queued. If the event was the last, pop drops the
+// dequeue takes the next event. It returns false if no event is queued. If the event was the last, dequeue drops the
 // trigger of e that the CNO may keep for its next Wait.
-func (e *EVD) pop(ev *Event) bool {
+func (e *EVD) dequeue(ev *Event) bool {
 	found := e.popAny(ev)
 	if !found {
 		return false
 	}
 	if c := e.cno.Load(); c != nil && e.Len() == 0 {
-		c.emptied(e)
+		c.forgetIfEmpty(e)
 	}
 	if ev.Number&connectionEvent != 0 {
 		ev.log()
@@ -87,10 +87,10 @@ func (e *EVD) popAny(ev *Event) bool {
 	if e.room == nil {
 		found = e.popFrom(0, ev)
 	} else {
-		found = e.popOldest(ev) || e.popInTurn(ev)
+		found = e.popGathered(ev) || e.popInTurn(ev)
 	}
-	if !found && e.lost.Load() {
-		e.lost.Store(false) // the dispatcher is empty: report the next overflow again
+	if !found && e.overflowReported.Load() {
+		e.overflowReported.Store(false) // the dispatcher is empty: report the next overflow again
 	}
 	return found
 }
@@ -98,8 +98,8 @@ func (e *EVD) popAny(ev *Event) bool {
 // popInTurn takes the next event of the sources, round-robin: up to fairShare events in a row from one source.
 func (e *EVD) popInTurn(ev *Event) bool {
 	for range len(e.queues) + 1 {
-		if e.popFrom(e.source, ev) {
-			if e.quota--; e.quota <= 0 {
+		if e.popFrom(e.nextSource, ev) {
+			if e.sourceQuota--; e.sourceQuota <= 0 {
 				e.nextTurn()
 			}
 			return true
@@ -122,25 +122,25 @@ func (e *EVD) popFrom(source int, ev *Event) bool {
 	return true
 }
 
-// popOldest takes the first gathered completion.
-func (e *EVD) popOldest(ev *Event) bool {
-	if len(e.oldest) == 0 {
+// popGathered takes the first gathered completion.
+func (e *EVD) popGathered(ev *Event) bool {
+	if len(e.gathered) == 0 {
 		return false
 	}
-	ev.fill(e, &e.oldest[0])
-	e.oldest[0].Settled()
-	if e.oldest = e.oldest[1:]; len(e.oldest) == 0 {
-		e.oldest = nil
+	ev.fill(e, &e.gathered[0])
+	e.gathered[0].Settled()
+	if e.gathered = e.gathered[1:]; len(e.gathered) == 0 {
+		e.gathered = nil
 	}
-	e.noldest.Add(-1)
+	e.numGathered.Add(-1)
 	e.room.Give()
 	return true
 }
 
-// The method gather moves the queued completions of an engine to the field oldest, so that consumers take these
-// completions first. It is called when an endpoint that feeds e moves to another engine: events of the new engine must
-// not overtake events of the old engine. If e is nil, gather does nothing.
-func (e *EVD) gather(engine int) {
+// gatherFrom moves the queued completions of an engine to gathered, so that consumers take these completions first. It
+// is called when an endpoint that feeds e moves to another engine: events of the new engine must not overtake events of
+// the old engine. If e is nil, gatherFrom does nothing.
+func (e *EVD) gatherFrom(engine int) {
 	if e == nil || len(e.queues) == 1 {
 		return
 	}
@@ -148,15 +148,15 @@ func (e *EVD) gather(engine int) {
 	defer e.takeMu.Unlock()
 	var c wire.Completion
 	for e.queues[engine].Move(&c) {
-		e.oldest = append(e.oldest, c)
-		e.noldest.Add(1)
+		e.gathered = append(e.gathered, c)
+		e.numGathered.Add(1)
 	}
 }
 
 func (e *EVD) nextTurn() {
-	e.quota = fairShare
-	if e.source++; e.source > len(e.queues) {
-		e.source = 0
+	e.sourceQuota = fairShare
+	if e.nextSource++; e.nextSource > len(e.queues) {
+		e.nextSource = 0
 	}
 }
 
@@ -199,33 +199,33 @@ func (e *EVD) giveSlot(ev *Event) {
 	}
 }
 
-// The method post appends an event to slowEvents.slow and delivers a notification. It returns false if no slot is free.
-// For a connection request, it also returns false if the requester's address or network has as many requests in the
-// backlog as CreatePSP allows.
-func (e *EVD) post(ev Event) bool { return e.postAfter(ev, func() {}) }
+// enqueue appends an event to slowEvents.slow and delivers a notification. It returns false if no slot is free. For a
+// connection request, it also returns false if the requester's address or network has as many requests in the backlog
+// as CreatePSP allows.
+func (e *EVD) enqueue(ev Event) bool { return e.enqueueWith(ev, func() {}) }
 
-// postAfter is post with a callback, the function prepare. postAfter calls prepare after it has reserved a slot, and
-// before a consumer can take the event. If no slot is free, it returns false and does not call prepare.
-func (e *EVD) postAfter(ev Event, prepare func()) bool {
+// enqueueWith is enqueue with a callback, beforeVisible. It calls beforeVisible after it has reserved a slot, and
+// before a consumer can take the event. If no slot is free, it returns false and does not call beforeVisible.
+func (e *EVD) enqueueWith(ev Event, beforeVisible func()) bool {
 	e.slowMu.Lock()
-	took := e.takeSlot(&ev)
-	if took {
-		prepare()
-		e.add(ev)
+	reserved := e.takeSlot(&ev)
+	if reserved {
+		beforeVisible()
+		e.appendSlow(ev)
 	}
 	e.slowMu.Unlock()
-	if took {
-		e.notified()
+	if reserved {
+		e.onNotification()
 	}
-	return took
+	return reserved
 }
 
-// add appends an event to slow. slowMu is held.
-func (e *EVD) add(ev Event) {
+// appendSlow appends an event to slow. slowMu is held.
+func (e *EVD) appendSlow(ev Event) {
 	ev.EVD = e
 	e.slow = append(e.slow, ev)
 	e.nslow.Add(1)
-	e.slowNotice.Add(1)
+	e.numSlowNotices.Add(1)
 }
 
 // PostSE queues an EventSoftware that carries value in Event.Software (dat_evd_post_se). The event is a notification.
@@ -238,37 +238,37 @@ func (e *EVD) PostSE(value any) error {
 	if e.flags&EVDSoftware == 0 {
 		return ErrInvalidParameter
 	}
-	if !e.post(Event{Number: EventSoftware, Software: value}) {
+	if !e.enqueue(Event{Number: EventSoftware, Software: value}) {
 		return ErrQueueFull
 	}
 	return nil
 }
 
-// The method overflow is called when events are lost. It queues one asynchronous event. The next such event can follow
-// only after the consumer has emptied the dispatcher.
-func (e *EVD) overflow() {
-	if !e.lost.Swap(true) {
-		e.ia.raise(EventAsyncEVDOverflow, e, ReasonEVDOverflow)
+// reportOverflow is called when events are lost. It queues one asynchronous event. The next such event can follow only
+// after the consumer has emptied the dispatcher.
+func (e *EVD) reportOverflow() {
+	if !e.overflowReported.Swap(true) {
+		e.ia.postAsync(EventAsyncEVDOverflow, e, ReasonEVDOverflow)
 	}
 }
 
-// The method raise queues an asynchronous event on the asynchronous EVD. If the IA has no such EVD, the event is
-// dropped. If the EVD is full, an EventAsyncIACatastrophic is queued instead of the event, to report that asynchronous
-// events were lost. The EVD always has room for one EventAsyncIACatastrophic. Any goroutine may call raise.
-func (ia *IA) raise(n EventNumber, source any, reason int) {
+// postAsync queues an asynchronous event on the asynchronous EVD. If the IA has no such EVD, the event is dropped. If
+// the EVD is full, an EventAsyncIACatastrophic is queued instead of the event, to report that asynchronous events were
+// lost. The EVD always has room for one EventAsyncIACatastrophic. Any goroutine may call postAsync.
+func (ia *IA) postAsync(n EventNumber, source any, reason int) {
 	e := ia.async
-	if e.usable() != nil || e.post(Event{Number: n, Source: source, Reason: reason}) {
+	if e.usable() != nil || e.enqueue(Event{Number: n, Source: source, Reason: reason}) {
 		return
 	}
 	e.slowMu.Lock()
 	first := !e.catastropheQueued
 	if first {
 		e.catastropheQueued = true
-		e.add(Event{Number: EventAsyncIACatastrophic, Source: ia, Reason: ReasonIACatastrophic})
+		e.appendSlow(Event{Number: EventAsyncIACatastrophic, Source: ia, Reason: ReasonIACatastrophic})
 	}
 	e.slowMu.Unlock()
 	if first {
-		e.notified()
+		e.onNotification()
 	}
 }
 
@@ -284,17 +284,17 @@ func (e *EVD) Resize(qlen int) error {
 	if qlen < 1 || qlen > maxEVDQLen {
 		return fail(ErrInvalidParameter, "queue length %d; it may be 1 to %d", qlen, maxEVDQLen)
 	}
-	if !e.held.CompareAndSwap(heldByNone, heldByResize) {
+	if !e.userState.CompareAndSwap(heldByNone, heldByResize) {
 		return fail(ErrInvalidState, "a goroutine waits on the event dispatcher")
 	}
-	defer e.held.Store(heldByNone)
-	return e.ia.a.halted(func() error { return e.resize(qlen) })
+	defer e.userState.Store(heldByNone)
+	return e.ia.a.runHalted(func() error { return e.resize(qlen) })
 }
 
-// The method occupied returns the smallest queue length that suffices for the queued events. Connection requests and
-// other events have separate slots, so the result is the number of queued connection requests or the number of other
-// queued events, whichever is larger. slowMu is held.
-func (e *EVD) occupied() int {
+// minQLen returns the smallest queue length that suffices for the queued events. Connection requests and other events
+// have separate slots, so the result is the number of queued connection requests or the number of other queued events,
+// whichever is larger. slowMu is held.
+func (e *EVD) minQLen() int {
 	requests := 0
 	for i := range e.slow {
 		if e.slow[i].Number == EventConnectionRequest {
@@ -310,7 +310,7 @@ func (e *EVD) resize(qlen int) error {
 	defer e.takeMu.Unlock()
 	e.slowMu.Lock()
 	defer e.slowMu.Unlock()
-	if n := e.occupied(); n > qlen {
+	if n := e.minQLen(); n > qlen {
 		return fail(ErrInvalidState, "%d events are queued; a queue length of %d would lose some", n, qlen)
 	}
 	for _, q := range e.queues {

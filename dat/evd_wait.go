@@ -14,18 +14,18 @@ import (
 
 // waiter is the part of an EVD for the goroutine inside Wait.
 type waiter struct {
-	held  atomic.Uint32 // heldByNone, heldByWaiter or heldByResize
-	armed atomic.Bool   // the waiter sleeps or is about to sleep, so notifications raise wake
-	goal  atomic.Int32  // threshold of the waiter, in events
-	mark  atomic.Uint32 // value of EVD.noticed when the waiter began to wait
-	wake  progress.Signal
+	userState    atomic.Uint32 // heldByNone, heldByWaiter or heldByResize
+	armed        atomic.Bool   // the waiter sleeps or is about to sleep, so notifications raise the signal wake
+	threshold    atomic.Int32  // threshold of the waiter, in events
+	startNotices atomic.Uint32 // value of EVD.numNotices when the waiter began to wait
+	wake         progress.Signal
 
-	unwaitable atomic.Bool
-	cancels    atomic.Uint32 // counts the calls of SetUnwaitable, each of which ends a wait
-	entered    uint32        // value of cancels when the waiter called Wait
+	unwaitable   atomic.Bool
+	numCancels   atomic.Uint32 // counts the calls of SetUnwaitable, each of which ends a wait
+	startCancels uint32        // value of numCancels when the waiter called Wait
 }
 
-// Values of waiter.held. A waiter and a resize exclude each other.
+// Values of waiter.userState. A waiter and a resize exclude each other.
 const (
 	heldByNone = iota
 	heldByWaiter
@@ -57,7 +57,7 @@ func (e *EVD) Wait(timeout time.Duration, threshold int, ev *Event) (more int, e
 	if err := e.usable(); err != nil {
 		return 0, err
 	}
-	return e.wait(progress.Until(timeout), nil, threshold, ev)
+	return e.waitUntil(progress.Until(timeout), nil, threshold, ev)
 }
 
 // WaitContext is Wait without a timeout. When ctx is done, WaitContext takes no event and returns an error that wraps
@@ -69,13 +69,12 @@ func (e *EVD) WaitContext(ctx context.Context, threshold int, ev *Event) (more i
 	if ctx == nil {
 		return 0, fail(ErrInvalidParameter, "the context is nil; use context.Background to wait for ever")
 	}
-	more, err = e.wait(progress.Forever, ctx.Done(), threshold, ev)
-	return more, interrupted(ctx, err)
+	more, err = e.waitUntil(progress.Forever, ctx.Done(), threshold, ev)
+	return more, wrapInterrupted(ctx, err)
 }
 
-// The function interrupted adds the error of ctx to err if err is ErrInterruptedCall. It returns other errors
-// unchanged.
-func interrupted(ctx context.Context, err error) error {
+// wrapInterrupted adds the error of ctx to err if err is ErrInterruptedCall. It returns other errors unchanged.
+func wrapInterrupted(ctx context.Context, err error) error {
 	if err == ErrInterruptedCall {
 		return fmt.Errorf("dat: %w: %w", err, ctx.Err())
 	}
@@ -100,7 +99,7 @@ func (e *EVD) Events(ctx context.Context) iter.Seq2[*Event, error] {
 	return func(yield func(*Event, error) bool) {
 		var ev Event
 		for {
-			if e.lost.Load() {
+			if e.overflowReported.Load() {
 				yield(nil, fail(ErrQueueFull, "the event dispatcher, with a queue length of %d, has overflowed and lost events; make the queue longer", e.QLen()))
 				return
 			}
@@ -115,8 +114,8 @@ func (e *EVD) Events(ctx context.Context) iter.Seq2[*Event, error] {
 	}
 }
 
-// The method wait is Wait with a time limit instead of a timeout. When done is closed, it returns ErrInterruptedCall.
-func (e *EVD) wait(limit wire.Time, done <-chan struct{}, threshold int, ev *Event) (more int, err error) {
+// waitUntil is Wait with a time limit instead of a timeout. When doneCh is closed, it returns ErrInterruptedCall.
+func (e *EVD) waitUntil(limit wire.Time, doneCh <-chan struct{}, threshold int, ev *Event) (more int, err error) {
 	if ev == nil {
 		return 0, fail(ErrInvalidParameter, "the event is nil")
 	}
@@ -127,7 +126,7 @@ func (e *EVD) wait(limit wire.Time, done <-chan struct{}, threshold int, ev *Eve
 		return 0, ErrInvalidState
 	}
 	if err = e.mayWait(threshold); err == nil {
-		err = e.next(limit, done, threshold, ev)
+		err = e.waitAndTake(limit, doneCh, threshold, ev)
 	}
 	return e.endWait(), err
 }
@@ -142,13 +141,13 @@ func (e *EVD) checkThreshold(threshold int) error {
 // beginWait makes the calling goroutine the waiter. It returns false if another goroutine is the waiter. If a Resize is
 // in progress, beginWait first busy-waits for its end.
 func (e *EVD) beginWait() bool {
-	for !e.held.CompareAndSwap(heldByNone, heldByWaiter) {
-		if e.held.Load() == heldByWaiter {
+	for !e.userState.CompareAndSwap(heldByNone, heldByWaiter) {
+		if e.userState.Load() == heldByWaiter {
 			return false
 		}
 		runtime.Gosched()
 	}
-	e.entered = e.cancels.Load()
+	e.startCancels = e.numCancels.Load()
 	return true
 }
 
@@ -156,11 +155,11 @@ func (e *EVD) beginWait() bool {
 // the CNO. So if a notification arrives after endWait has counted the events, endWait triggers the CNO. Otherwise
 // neither the caller of Wait nor the CNO would learn of that event.
 func (e *EVD) endWait() (more int) {
-	notice := e.noticed()
+	notice := e.numNotices()
 	more = e.Len()
-	e.held.Store(heldByNone)
-	if e.noticed() != notice {
-		e.trigger()
+	e.userState.Store(heldByNone)
+	if e.numNotices() != notice {
+		e.triggerCNO()
 	}
 	return more
 }
@@ -179,22 +178,22 @@ func (e *EVD) mayWait(threshold int) error {
 	return e.checkThreshold(threshold) // again, because a Resize may have run since the first check
 }
 
-// next waits until threshold events are queued and takes the first.
-func (e *EVD) next(limit wire.Time, done <-chan struct{}, threshold int, ev *Event) error {
+// waitAndTake waits until threshold events are queued, and takes the first event.
+func (e *EVD) waitAndTake(limit wire.Time, doneCh <-chan struct{}, threshold int, ev *Event) error {
 	for {
-		e.goal.Store(int32(threshold))
-		e.mark.Store(e.noticed())
+		e.threshold.Store(int32(threshold))
+		e.startNotices.Store(e.numNotices())
 		if e.Len() < threshold {
-			if err := e.ia.a.park((*waiting)(e), limit, done); err != nil {
+			if err := e.ia.a.waitReady((*waiting)(e), limit, doneCh); err != nil {
 				return err
 			}
 		}
 		switch {
 		case e.state.Load() != 0:
 			return ErrAbort
-		case e.cancels.Load() != e.entered:
+		case e.numCancels.Load() != e.startCancels:
 			return ErrInvalidState
-		case e.pop(ev):
+		case e.dequeue(ev):
 			return nil
 		} // here a Dequeue that began before this call has taken the event: wait again
 	}
@@ -206,28 +205,28 @@ type waiting EVD
 // Ready implements progress.Waiting.
 func (w *waiting) Ready() bool {
 	e := (*EVD)(w)
-	return e.met() || e.state.Load() != 0 || e.cancels.Load() != e.entered
+	return e.mayReturn() || e.state.Load() != 0 || e.numCancels.Load() != e.startCancels
 }
 
 // Arm implements progress.Waiting.
 func (w *waiting) Arm(on bool) {
 	e := (*EVD)(w)
 	e.armed.Store(on)
-	e.listen()
+	e.updateListening()
 }
 
 // Signal implements progress.Waiting.
 func (w *waiting) Signal() progress.Signal { return w.wake }
 
-// This method reports whether the waiter may return. Two things are needed: the number of queued events is at least the
-// waiter's threshold (the field goal), and at least one notification has arrived during the wait.
-func (e *EVD) met() bool {
-	return e.Len() >= int(e.goal.Load()) && e.noticed() != e.mark.Load()
+// mayReturn reports whether the waiter may return. Two things are needed: the number of queued events is at least the
+// waiter's threshold, and at least one notification has arrived during the wait.
+func (e *EVD) mayReturn() bool {
+	return e.Len() >= int(e.threshold.Load()) && e.numNotices() != e.startNotices.Load()
 }
 
-// The method noticed returns the number of notifications so far. The number wraps around.
-func (e *EVD) noticed() uint32 {
-	n := e.slowNotice.Load()
+// numNotices returns the number of notifications so far. The number wraps around.
+func (e *EVD) numNotices() uint32 {
+	n := e.numSlowNotices.Load()
 	for _, q := range e.queues {
 		n += q.Notice()
 	}
@@ -241,7 +240,7 @@ func (e *EVD) SetUnwaitable() error {
 		return err
 	}
 	if !e.unwaitable.Swap(true) {
-		e.cancels.Add(1)
+		e.numCancels.Add(1)
 		e.wake.Raise()
 	}
 	return nil

@@ -212,6 +212,6 @@ func (ev *Event) fill(evd *EVD, c *wire.Completion) {
 	ev.Number = connectionEvents[c.Kind]
 	ev.BreakReason = BreakReason(c.Data)
 	if c.Kind == wire.KindEstablished || c.Kind == wire.KindPeerRejected {
-		ev.PrivateData = bounded(c.Conn.PeerPrivate())
+		ev.PrivateData = truncatePrivate(c.Conn.PeerPrivate())
 	}
 }

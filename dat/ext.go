@@ -52,7 +52,7 @@ func (ep *EP) PostRDMAWriteImm(iov []LMRTriplet, cookie uint64, remote RMRTriple
 	if total(iov) > remote.Length {
 		return errShort
 	}
-	return ep.posted(ep.conn.PostWriteImm(segments(iov), cookie, remote.toWire(), imm, wire.WorkFlags(flags)))
+	return ep.finishPost(ep.conn.PostWriteImm(wireSegments(iov), cookie, remote.toWire(), imm, wire.WorkFlags(flags)))
 }
 
 // PostFetchAdd posts an atomic operation that adds a number to a 64-bit word of the peer's memory, modulo 2^64
@@ -76,7 +76,7 @@ func (ep *EP) PostFetchAdd(add uint64, local LMRTriplet, cookie uint64, remote R
 	if !ep.requestAllowed(flags, requestFlags) {
 		return errFlags6
 	}
-	return ep.posted(ep.conn.PostFetchAdd(add, wire.Segment(local), cookie, remote.toWire(), wire.WorkFlags(flags)))
+	return ep.finishPost(ep.conn.PostFetchAdd(add, wire.Segment(local), cookie, remote.toWire(), wire.WorkFlags(flags)))
 }
 
 // PostCmpSwap posts an atomic on a 64-bit word of the peer's memory (dat_ib_post_cmp_and_swap). If the word equals the
@@ -90,7 +90,7 @@ func (ep *EP) PostCmpSwap(compare, swap uint64, local LMRTriplet, cookie uint64,
 	if !ep.requestAllowed(flags, requestFlags) {
 		return errFlags7
 	}
-	return ep.posted(ep.conn.PostCmpSwap(compare, swap, wire.Segment(local), cookie, remote.toWire(), wire.WorkFlags(flags)))
+	return ep.finishPost(ep.conn.PostCmpSwap(compare, swap, wire.Segment(local), cookie, remote.toWire(), wire.WorkFlags(flags)))
 }
 
 // atomic makes the checks that all posts of atomics have in common.

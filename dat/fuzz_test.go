@@ -173,7 +173,7 @@ func (c *caller) known() string {
 		}
 	}
 	for _, e := range c.evds[1:] {
-		say("EVD ", e.refs.n.Load()-waiting[e], e.state.Load(), e.qlen.Load(), e.config.Load(), e.enabled.Load(), e.unwaitable.Load(),
+		say("EVD ", e.refs.n.Load()-waiting[e], e.state.Load(), e.qlen.Load(), e.config.Load(), e.cnoEnabled.Load(), e.unwaitable.Load(),
 			slices.Index(c.cnos, e.cno.Load()))
 	}
 	for _, cno := range c.cnos[1:] {
@@ -189,21 +189,21 @@ func (c *caller) known() string {
 		say("RMR ", r.freed.Load())
 	}
 	for _, cr := range c.crs[1:] {
-		say("CR ", cr.over)
+		say("CR ", cr.answered)
 	}
 	for _, ep := range c.eps[1:] {
 		say("EP ", ep.freed.Load(), slices.Index(c.pzs, ep.pz), slices.Index(c.evds, ep.recv), slices.Index(c.evds, ep.request),
 			slices.Index(c.evds, ep.connect), ep.attr)
-		if ep.drv.Load() == nil && ep.hold.Load() == nil {
+		if ep.drv.Load() == nil && ep.holder.Load() == nil {
 			recv, request := ep.conn.Idle()
 			say(ep.State(), recv, request)
 		}
 	}
 	for _, h := range c.hosts {
-		for i := range h.ia.a.count {
-			say("adapter ", i, h.ia.a.count[i].Load())
+		for i := range h.ia.a.objectCounts {
+			say("adapter ", i, h.ia.a.objectCounts[i].Load())
 		}
-		say(len(h.ia.a.sharing.memory))
+		say(len(h.ia.a.sharedMems.byCookie))
 	}
 	return s.String()
 }

@@ -60,34 +60,34 @@ var (
 // consumer holds the consumer context of an object.
 type consumer struct{ context atomic.Pointer[any] }
 
-func (c *consumer) holder() *consumer { return c }
+func (c *consumer) embeddedConsumer() *consumer { return c }
 
 // The functions typeOf, setContext and contextOf implement the methods of Handle, once for all types of DAT objects.
-// They know a DAT object as a value of the interface type object, which has two methods. The method live may be called
-// on a nil pointer, the method holder may not.
+// They know a DAT object as a datObject, which has two methods. checkLive may be called on a nil pointer,
+// embeddedConsumer may not.
 //
 // Each type of DAT object declares the methods of Handle itself. It does not get them from the struct consumer, which
 // it embeds, because a method that is promoted from an embedded struct panics on a nil pointer.
-type object interface {
-	live() error
-	holder() *consumer
+type datObject interface {
+	checkLive() error
+	embeddedConsumer() *consumer
 }
 
-func typeOf(o object, t HandleType) (HandleType, error) { return t, o.live() }
+func typeOf(o datObject, t HandleType) (HandleType, error) { return t, o.checkLive() }
 
-func setContext(o object, v any) error {
-	if err := o.live(); err != nil {
+func setContext(o datObject, v any) error {
+	if err := o.checkLive(); err != nil {
 		return err
 	}
-	o.holder().context.Store(&v)
+	o.embeddedConsumer().context.Store(&v)
 	return nil
 }
 
-func contextOf(o object) (any, error) {
-	if err := o.live(); err != nil {
+func contextOf(o datObject) (any, error) {
+	if err := o.checkLive(); err != nil {
 		return nil, err
 	}
-	if v := o.holder().context.Load(); v != nil {
+	if v := o.embeddedConsumer().context.Load(); v != nil {
 		return *v, nil
 	}
 	return nil, nil
@@ -193,7 +193,7 @@ func (s *SRQ) SetConsumerContext(v any) error { return setContext(s, v) }
 func (s *SRQ) ConsumerContext() (any, error) { return contextOf(s) }
 
 // live returns an error if the IA is nil or closed.
-func (ia *IA) live() error {
+func (ia *IA) checkLive() error {
 	if err := ia.lock(); err != nil {
 		return err
 	}
@@ -201,40 +201,40 @@ func (ia *IA) live() error {
 	return nil
 }
 
-func (ep *EP) live() error { return ep.usable() }
-func (e *EVD) live() error { return e.usable() }
+func (ep *EP) checkLive() error { return ep.usable() }
+func (e *EVD) checkLive() error { return e.usable() }
 
-func (c *CR) live() error {
+func (c *CR) checkLive() error {
 	_, err := c.Query()
 	return err
 }
 
-func (p *PSP) live() error {
-	if p == nil || p.over.Load() {
+func (p *PSP) checkLive() error {
+	if p == nil || p.ended.Load() {
 		return errHandlePSP
 	}
 	return nil
 }
 
-func (p *PZ) live() error {
+func (p *PZ) checkLive() error {
 	_, err := p.Query()
 	return err
 }
 
-func (l *LMR) live() error {
+func (l *LMR) checkLive() error {
 	_, err := l.Query()
 	return err
 }
 
-func (r *RMR) live() error {
+func (r *RMR) checkLive() error {
 	_, err := r.Query()
 	return err
 }
 
-func (r *RSP) live() error {
+func (r *RSP) checkLive() error {
 	_, err := r.Query()
 	return err
 }
 
-func (c *CNO) live() error { return c.usable() }
-func (s *SRQ) live() error { return s.usable() }
+func (c *CNO) checkLive() error { return c.usable() }
+func (s *SRQ) checkLive() error { return s.usable() }

@@ -43,8 +43,8 @@ func newIA(a *adapter, name string, o Options) (*IA, error) {
 	if ia.async, err = ia.asyncEVD(o); err != nil {
 		return nil, errors.Join(err, a.release())
 	}
-	a.views.add(ia)
-	ia.log.Info("dat: opened", "mode", a.mode(), "address", a.attr.Address, "port", a.port, "queues", len(a.drivers))
+	a.openIAs.add(ia)
+	ia.log.Info("dat: opened", "mode", a.currentMode(), "address", a.attr.Address, "port", a.port, "queues", len(a.drivers))
 	return ia, nil
 }
 
@@ -90,7 +90,7 @@ func (ia *IA) Query() (IAParam, error) {
 	}
 	defer ia.mu.Unlock()
 	p := IAParam{IAAttr: ia.a.attr, Provider: providerAttr(ia.a.attr.MaxPacket)}
-	p.Mode = ia.a.mode()
+	p.Mode = ia.a.currentMode()
 	p.Name = ia.name
 	if ia.async.usable() == nil {
 		p.AsyncEVD = ia.async
@@ -113,14 +113,14 @@ func (ia *IA) CloseWith(flags CloseFlags) error {
 		ia.mu.Unlock()
 		return fail(errArg2, "unknown close flags %d", flags)
 	}
-	if n := ia.objects(); flags == CloseGraceful && n > 0 {
+	if n := ia.numObjects(); flags == CloseGraceful && n > 0 {
 		ia.mu.Unlock()
 		return fail(with(ErrInvalidState, SubInvalidStateIAInUse), "%d objects of this adapter still exist; free them or close abruptly", n)
 	}
 	ia.closed = true
 	ia.mu.Unlock()
-	ia.a.views.remove(ia)
-	ia.destroy()
+	ia.a.openIAs.remove(ia)
+	ia.endObjects()
 	ia.removeObjects()
 	ia.a.arena.freeAll(ia)
 	for _, p := range ia.providers {
@@ -140,9 +140,9 @@ func (ia *IA) removeObjects() {
 	ia.a.removeObjects(HandleSRQ, len(ia.srqs))
 }
 
-// This method returns the number of objects that the consumer has created and not freed. Reserved service points whose
+// numObjects returns the number of objects that the consumer has created and not freed. Reserved service points whose
 // request has arrived are not counted, because they use no resource.
-func (ia *IA) objects() int {
+func (ia *IA) numObjects() int {
 	n := len(ia.pzs) + len(ia.lmrs) + len(ia.evds) + len(ia.eps) + len(ia.psps) + len(ia.srqs) + len(ia.rmrs) + len(ia.cnos)
 	for r := range ia.rsps {
 		if r.listening() {
@@ -152,19 +152,19 @@ func (ia *IA) objects() int {
 	return n
 }
 
-// destroy ends every object of the IA. It needs no lock: closed is set, so no call adds or removes an object.
-func (ia *IA) destroy() {
+// endObjects ends every object of the IA. It needs no lock: closed is set, so no call adds or removes an object.
+func (ia *IA) endObjects() {
 	for p := range ia.psps {
-		p.end()
+		p.stopListening()
 	}
 	for r := range ia.rsps {
-		r.end()
+		r.closeWithIA()
 	}
-	ia.refuse()
+	ia.refuseRequests()
 	ia.a.flush()
 	for ep := range ia.eps {
 		ep.mu.Lock()
-		ep.end()
+		ep.freeConn()
 		ep.mu.Unlock()
 	}
 	ia.a.flush()
@@ -190,20 +190,20 @@ func (ia *IA) destroy() {
 	}
 }
 
-// The method refuse is called when the IA closes. It refuses the connection requests that the consumer of this IA has
-// not answered. If no route leads to a requester, the request is dropped.
-func (ia *IA) refuse() {
-	ours := func(s wire.Service) bool { return s.(service).adapter() == ia }
+// refuseRequests is called when the IA closes. It refuses the connection requests that the consumer of this IA has not
+// answered. If no route leads to a requester, the request is dropped.
+func (ia *IA) refuseRequests() {
+	ours := func(s wire.Service) bool { return s.(wireService).adapter() == ia }
 	for _, d := range ia.a.drivers {
 		var undecided []*wire.Request
-		_ = d.do(func(e *wire.Engine) error {
+		_ = d.runPolled(func(e *wire.Engine) error {
 			undecided = e.Undecided(ours)
 			return nil
 		})
 		for _, r := range undecided {
-			r.User.(*CR).end()
+			r.User.(*CR).finish()
 			path, err := d.link.Resolve(r.From, uint16(r.Port))
-			_ = d.do(func(e *wire.Engine) error {
+			_ = d.runPolled(func(e *wire.Engine) error {
 				if err != nil {
 					return e.Forget(r)
 				}

@@ -208,8 +208,7 @@ func (a *adapter) adapterAttr() IAAttr {
 		RDMAReadInGuarantee: true, RDMAReadOutGuarantee: true, Extension: ExtensionIB, ExtensionVersion: extensionVersion}
 }
 
-// providerAttr returns the attributes of this provider. The argument maxPacket is the largest UDP payload of the links,
-// in bytes.
+// providerAttr returns the attributes of this provider. maxPacket is the largest UDP payload of the links, in bytes.
 func providerAttr(maxPacket int) ProviderAttr {
 	p := ProviderAttr{Name: "datxdp", Major: providerMajor, Minor: providerMinor, DAPLMajor: apiMajor, DAPLMinor: apiMinor,
 		MemTypes: MemVirtual | MemLMR | MemSharedVirtual, IOVOwnership: IOVConsumer, QoS: QoSBestEffort,
@@ -253,12 +252,12 @@ var resources = [...]Subtype{HandleEP: SubResourceTEP, HandleEVD: SubResourceTEV
 // addObject counts one more object of kind t. It returns ErrInsufficientResources if the adapter has the maximum number
 // of such objects already.
 func (a *adapter) addObject(t HandleType) error {
-	if limit := a.attr.limit(t); int(a.count[t].Add(1)) > limit {
-		a.count[t].Add(-1)
+	if limit := a.attr.limit(t); int(a.objectCounts[t].Add(1)) > limit {
+		a.objectCounts[t].Add(-1)
 		return fail(with(ErrInsufficientResources, resources[t]), "the adapter has the maximum number of %v objects, %d", t, limit)
 	}
 	return nil
 }
 
 // removeObjects subtracts n objects of kind t from the count.
-func (a *adapter) removeObjects(t HandleType, n int) { a.count[t].Add(-int32(n)) }
+func (a *adapter) removeObjects(t HandleType, n int) { a.objectCounts[t].Add(-int32(n)) }

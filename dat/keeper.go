@@ -8,56 +8,55 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// The type keeper receives the reports of package xdp about changes of the adapter's device. Package xdp calls the
+// deviceObserver receives the reports of package xdp about changes of the adapter's device. Package xdp calls the
 // methods in the goroutine in which it watches the device. Closing the device waits for that goroutine, so the methods
 // take no lock that is held while a device is closed. They log in a new goroutine, because a log handler may call the
 // adapter.
-type keeper struct {
-	a    *adapter
-	log  *slog.Logger
-	name func() string // returns the name of the interface
+type deviceObserver struct {
+	a      *adapter
+	logger *slog.Logger
+	name   func() string // returns the name of the interface
 }
 
 // Exclude takes the engine of a queue, runs f, and gives the engine up. So the engine does not use the queue's socket
 // while f runs. If the adapter is closed, Exclude does not run f.
-func (k *keeper) Exclude(queue int, f func()) {
+func (k *deviceObserver) Exclude(queue int, f func()) {
 	if d := k.a.drivers[queue]; d.Own() {
 		f()
 		d.Disown()
 	}
 }
 
-// Changed logs a change of the device; the argument text describes the change. The log level is Warn if harmful is
-// true, and Info otherwise. The argument queue is the index of the receive queue that changed, or -1 if the change
-// concerns the whole device.
-func (k *keeper) Changed(queue int, harmful bool, text string) {
-	level, attrs := slog.LevelInfo, []any{"interface", k.name(), "change", text}
+// Changed logs a change of the device. The log level is Warn if harmful is true, and Info otherwise. queue is the index
+// of the receive queue that changed, or -1 if the change concerns the whole device.
+func (k *deviceObserver) Changed(queue int, harmful bool, description string) {
+	level, attrs := slog.LevelInfo, []any{"interface", k.name(), "change", description}
 	if harmful {
 		level = slog.LevelWarn
 	}
 	if queue >= 0 {
 		attrs = append(attrs, "queue", queue)
 	}
-	go k.log.Log(context.Background(), level, "dat: the device changed", attrs...)
+	go k.logger.Log(context.Background(), level, "dat: the device changed", attrs...)
 }
 
 // Ended breaks every connection and reports the end of the device to each open of the adapter.
-func (k *keeper) Ended(why error) {
-	k.a.end(why)
-	go k.log.Error("dat: the device ended", "interface", k.name(), "reason", why)
+func (k *deviceObserver) Ended(why error) {
+	k.a.endDevice(why)
+	go k.logger.Error("dat: the device ended", "interface", k.name(), "reason", why)
 }
 
-// end breaks every connection of the adapter and raises EventAsyncIACatastrophic in each of its opens.
-func (a *adapter) end(why error) {
-	a.ended.Store(&why)
+// endDevice breaks every connection of the adapter and queues EventAsyncIACatastrophic in each of its opens.
+func (a *adapter) endDevice(why error) {
+	a.endReason.Store(&why)
 	for _, d := range a.drivers {
-		_ = d.do(func(e *wire.Engine) error { // fails on a closed adapter, which has no connections
+		_ = d.runPolled(func(e *wire.Engine) error { // fails on a closed adapter, which has no connections
 			e.LinkDown()
 			return nil
 		})
 	}
-	for _, ia := range a.views.all() {
-		ia.raise(EventAsyncIACatastrophic, ia, ReasonIAEnded)
+	for _, ia := range a.openIAs.all() {
+		ia.postAsync(EventAsyncIACatastrophic, ia, ReasonIAEnded)
 	}
 }
 
@@ -68,15 +67,15 @@ func (ia *IA) Err() error {
 	if ia == nil {
 		return errHandleIA
 	}
-	if why := ia.a.ended.Load(); why != nil {
+	if why := ia.a.endReason.Load(); why != nil {
 		return *why
 	}
 	return nil
 }
 
-// The method mode returns the current mode of the adapter. This is the granted mode or, if a queue has another mode,
-// the mode of that queue.
-func (a *adapter) mode() string {
+// currentMode returns the current mode of the adapter. This is the granted mode or, if a queue has another mode, the
+// mode of that queue.
+func (a *adapter) currentMode() string {
 	mode := a.attr.Mode
 	for _, d := range a.drivers {
 		if m := d.link.Caps().Mode; m != a.attr.Mode {
@@ -86,13 +85,13 @@ func (a *adapter) mode() string {
 	return mode
 }
 
-// views has the open IAs of an adapter.
-type views struct {
+// iaSet has the open IAs of an adapter.
+type iaSet struct {
 	mu  sync.Mutex
 	ias map[*IA]struct{}
 }
 
-func (v *views) add(ia *IA) {
+func (v *iaSet) add(ia *IA) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.ias == nil {
@@ -101,13 +100,13 @@ func (v *views) add(ia *IA) {
 	v.ias[ia] = struct{}{}
 }
 
-func (v *views) remove(ia *IA) {
+func (v *iaSet) remove(ia *IA) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	delete(v.ias, ia)
 }
 
-func (v *views) all() []*IA {
+func (v *iaSet) all() []*IA {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	var list []*IA

@@ -96,7 +96,7 @@ func (ia *IA) register(l *LMR) (*LMR, error) {
 	if err := l.validate(); err != nil {
 		return nil, err
 	}
-	if err := ia.a.maps.check(l.mem, l.priv); err != nil {
+	if err := ia.a.mapChecker.checkRange(l.mem, l.priv); err != nil {
 		return nil, err
 	}
 	if err := ia.a.addObject(HandleLMR); err != nil {
@@ -106,9 +106,9 @@ func (ia *IA) register(l *LMR) (*LMR, error) {
 	var err error
 	if l.region, err = ia.a.host.Register(l.mem, l.base, l.pz.id, wire.Rights(l.priv)); err != nil {
 		ia.a.removeObjects(HandleLMR, 1)
-		return nil, status(err)
+		return nil, datError(err)
 	}
-	if l.kind == MemSharedVirtual && !ia.a.sharing.take(l.cookie, len(l.mem)) {
+	if l.kind == MemSharedVirtual && !ia.a.sharedMems.addLMR(l.cookie, len(l.mem)) {
 		ia.a.host.Unregister(l.region)
 		ia.a.removeObjects(HandleLMR, 1)
 		return nil, fail(ErrInvalidParameter, "another memory region with this cookie has a size other than %d bytes", len(l.mem))
@@ -200,7 +200,7 @@ func (l *LMR) Free() error {
 func (l *LMR) end() {
 	l.ia.a.host.Unregister(l.region)
 	if l.kind == MemSharedVirtual {
-		l.ia.a.sharing.drop(l.cookie)
+		l.ia.a.sharedMems.removeLMR(l.cookie)
 	}
 }
 
@@ -223,14 +223,14 @@ func (ia *IA) SyncRDMAWrite(segments []LMRTriplet) error { return ia.sync(segmen
 //
 // Errors: ErrInvalidHandle if the region is freed or the adapter is closed.
 func (l *LMR) Update(f func(mem []byte)) error {
-	if err := l.live(); err != nil {
+	if err := l.checkLive(); err != nil {
 		return err
 	}
-	return l.ia.a.halted(func() error { f(l.mem); return nil })
+	return l.ia.a.runHalted(func() error { f(l.mem); return nil })
 }
 
 func (ia *IA) sync(segments []LMRTriplet) error {
-	if err := ia.live(); err != nil {
+	if err := ia.checkLive(); err != nil {
 		return err
 	}
 	for i, s := range segments {
@@ -242,36 +242,36 @@ func (ia *IA) sync(segments []LMRTriplet) error {
 	return nil
 }
 
-// This type describes the shared memory of an adapter, which CreateLMRShared has registered. For each cookie, it has
-// the size of the memory and the number of LMRs with that cookie.
-type shares struct {
-	mu     sync.Mutex
-	memory map[LMRCookie]share
+// sharedMemories describes the memory of an adapter that CreateLMRShared has registered. For each cookie, it has the
+// size of the memory and the number of LMRs with that cookie.
+type sharedMemories struct {
+	mu       sync.Mutex
+	byCookie map[LMRCookie]sharedMemory
 }
 
-type share struct{ size, refs int }
+type sharedMemory struct{ size, refs int }
 
-// take counts one more LMR with a cookie. It returns false if the LMRs with that cookie have another size.
-func (s *shares) take(c LMRCookie, size int) bool {
+// addLMR counts one more LMR with a cookie. It returns false if the LMRs with that cookie have another size.
+func (s *sharedMemories) addLMR(c LMRCookie, size int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m, known := s.memory[c]
+	m, known := s.byCookie[c]
 	if known && m.size != size {
 		return false
 	}
-	if s.memory == nil {
-		s.memory = make(map[LMRCookie]share)
+	if s.byCookie == nil {
+		s.byCookie = make(map[LMRCookie]sharedMemory)
 	}
-	s.memory[c] = share{size, m.refs + 1}
+	s.byCookie[c] = sharedMemory{size, m.refs + 1}
 	return true
 }
 
-func (s *shares) drop(c LMRCookie) {
+func (s *sharedMemories) removeLMR(c LMRCookie) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if m := s.memory[c]; m.refs > 1 {
-		s.memory[c] = share{m.size, m.refs - 1}
+	if m := s.byCookie[c]; m.refs > 1 {
+		s.byCookie[c] = sharedMemory{m.size, m.refs - 1}
 	} else {
-		delete(s.memory, c)
+		delete(s.byCookie, c)
 	}
 }

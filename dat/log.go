@@ -72,20 +72,19 @@ func (ev *Event) log() {
 	log.Log(context.Background(), level, message, attrs...)
 }
 
-// The type note is a log message that a call writes after it has released its locks, because a log handler may block or
-// call the adapter.
-type note struct {
-	log     *slog.Logger // nil: write does nothing
+// logLine is a log message that a call writes after it has released its locks, because a log handler may block or call
+// the adapter.
+type logLine struct {
+	logger  *slog.Logger // nil: emit does nothing
 	level   slog.Level
 	message string
 	attrs   []any
 }
 
-// The method write logs the message. A caller defers this method before it takes the first lock, so that the method
-// runs after the last unlock.
-func (n *note) write() {
-	if n.log != nil {
-		n.log.Log(context.Background(), n.level, n.message, n.attrs...)
+// emit logs the message. A caller defers emit before it takes the first lock, so that emit runs after the last unlock.
+func (n *logLine) emit() {
+	if n.logger != nil {
+		n.logger.Log(context.Background(), n.level, n.message, n.attrs...)
 	}
 }
 

@@ -13,24 +13,24 @@ import (
 // mapsFile lists the mappings of the process.
 const mapsFile = "/proc/self/maps"
 
-// The type mappings checks whether memory of this process is mapped, and with which protection. It asks the kernel, and
+// mappingChecker checks whether memory of this process is mapped, and with which protection. It asks the kernel, and
 // does not touch the memory, which may be sparse. On Linux 6.11 and later it uses the ioctl PROCMAP_QUERY, which looks
 // up one address. On older kernels every check reads all of mapsFile.
 //
 // The check finds mistakes of the consumer early. It gives no protection, because the memory may be unmapped after the
 // check.
-type mappings struct {
-	once sync.Once
-	fd   int    // mapsFile, opened for PROCMAP_QUERY; -1 if it is not open
-	name string // the file to open for PROCMAP_QUERY; empty means mapsFile
-	list bool   // the kernel has no PROCMAP_QUERY, so each check reads the file
-	err  error  // the file could not be opened; every check then succeeds
+type mappingChecker struct {
+	once    sync.Once
+	fd      int    // mapsFile, opened for PROCMAP_QUERY; -1 if it is not open
+	name    string // the file to open for PROCMAP_QUERY; empty means mapsFile
+	noQuery bool   // the kernel has no PROCMAP_QUERY, so each check reads the file
+	err     error  // the file could not be opened; every check then succeeds
 }
 
-// The method open opens mapsFile and finds out whether the kernel supports the ioctl PROCMAP_QUERY.
+// openFile opens mapsFile and finds out whether the kernel supports the ioctl PROCMAP_QUERY.
 //
 // System calls: open and ioctl. If the kernel does not support PROCMAP_QUERY, also close.
-func (m *mappings) open() {
+func (m *mappingChecker) openFile() {
 	if m.name == "" {
 		m.name = mapsFile
 	}
@@ -39,35 +39,35 @@ func (m *mappings) open() {
 		return
 	}
 	if _, err := queryMapping(m.fd, 0); err != nil && err != syscall.ENOENT {
-		m.list = true
+		m.noQuery = true
 		m.release()
 	}
 }
 
-// close closes the file. The caller must not call check afterwards.
-func (m *mappings) close() {
+// close closes the file. The caller must not call checkRange afterwards.
+func (m *mappingChecker) close() {
 	m.once.Do(func() { m.fd = -1 })
 	m.release()
 }
 
-func (m *mappings) release() {
+func (m *mappingChecker) release() {
 	if m.fd >= 0 {
 		_ = syscall.Close(m.fd)
 		m.fd = -1
 	}
 }
 
-// The method check returns ErrInvalidParameter if mem is not mapped, or if its protection does not allow the accesses
-// of priv. It returns nil if the system does not report mappings.
+// checkRange returns ErrInvalidParameter if mem is not mapped, or if its protection does not allow the accesses of
+// priv. It returns nil if the system does not report mappings.
 //
 // System calls: one ioctl (PROCMAP_QUERY) for each mapping that mem covers; usually this is one mapping. If the kernel
 // does not support PROCMAP_QUERY, the calls are open, read and close instead.
-func (m *mappings) check(mem []byte, priv MemPriv) error {
-	if m.once.Do(m.open); m.err != nil {
+func (m *mappingChecker) checkRange(mem []byte, priv MemPriv) error {
+	if m.once.Do(m.openFile); m.err != nil {
 		return nil
 	}
 	var list []mapping
-	if m.list {
+	if m.noQuery {
 		var err error
 		if list, err = listMappings(); err != nil {
 			return nil
@@ -88,8 +88,8 @@ func (m *mappings) check(mem []byte, priv MemPriv) error {
 }
 
 // find returns the mapping that contains addr. If there is none, it returns another mapping or an empty one.
-func (m *mappings) find(list []mapping, addr uint64) (mapping, error) {
-	if !m.list {
+func (m *mappingChecker) find(list []mapping, addr uint64) (mapping, error) {
+	if !m.noQuery {
 		at, err := queryMapping(m.fd, addr)
 		if err == syscall.ENOENT {
 			return mapping{}, nil

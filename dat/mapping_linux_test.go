@@ -26,11 +26,11 @@ func TestRegisterWhatIsMapped(t *testing.T) {
 	for _, list := range []bool{false, true} {
 		t.Run(map[bool]string{false: "query", true: "list"}[list], func(t *testing.T) {
 			h := newHost(t, newSim(t), 0, Options{})
-			_ = h.ia.a.maps.check(make([]byte, 1), MemAll)
-			if h.ia.a.maps.list && !list {
+			_ = h.ia.a.mapChecker.checkRange(make([]byte, 1), MemAll)
+			if h.ia.a.mapChecker.noQuery && !list {
 				t.Skip("this kernel has no PROCMAP_QUERY")
 			}
-			h.ia.a.maps.list = list
+			h.ia.a.mapChecker.noQuery = list
 			half := mapped(t, 2*testPage, r|w)
 			ok(t, syscall.Mprotect(half[testPage:], r))
 			hole := mapped(t, 3*testPage, r|w)
@@ -81,11 +81,11 @@ func TestRegisterWithoutQuery(t *testing.T) {
 	h := newHost(t, newSim(t), 0, Options{})
 	name := t.TempDir() + "/maps"
 	ok(t, os.WriteFile(name, nil, 0o600))
-	m := &h.ia.a.maps
+	m := &h.ia.a.mapChecker
 	m.name = name
 	must(h.ia.CreateLMR(make([]byte, testPage), h.pz, MemAll))(t)
-	if !m.list || m.fd >= 0 {
-		t.Errorf("the list is read: %v, descriptor %d", m.list, m.fd)
+	if !m.noQuery || m.fd >= 0 {
+		t.Errorf("the list is read: %v, descriptor %d", m.noQuery, m.fd)
 	}
 	if _, err := h.ia.CreateLMR(mapped(t, testPage, syscall.PROT_READ), h.pz, MemAll); !errors.Is(err, ErrInvalidParameter) {
 		t.Errorf("read-only memory: %v", err)
@@ -95,7 +95,7 @@ func TestRegisterWithoutQuery(t *testing.T) {
 // If the system does not list the mappings, registration does not check the memory.
 func TestRegisterWithoutMaps(t *testing.T) {
 	h := newHost(t, newSim(t), 0, Options{})
-	h.ia.a.maps.once.Do(func() { h.ia.a.maps.fd, h.ia.a.maps.err = -1, syscall.ENOENT })
+	h.ia.a.mapChecker.once.Do(func() { h.ia.a.mapChecker.fd, h.ia.a.mapChecker.err = -1, syscall.ENOENT })
 	must(h.ia.CreateLMR(mapped(t, testPage, syscall.PROT_READ), h.pz, MemAll))(t)
 }
 

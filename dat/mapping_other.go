@@ -3,7 +3,7 @@
 package dat
 
 // mappings checks nothing, because only Linux lists the mappings of a process.
-type mappings struct{}
+type mappingChecker struct{}
 
-func (*mappings) check([]byte, MemPriv) error { return nil }
-func (*mappings) close()                      {}
+func (*mappingChecker) checkRange([]byte, MemPriv) error { return nil }
+func (*mappingChecker) close()                           {}

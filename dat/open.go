@@ -112,7 +112,7 @@ func Open(name string, o Options) (*IA, error) {
 		return nil, fail(errArg1, "a name of %d bytes; the maximum is %d", len(name), MaxName-1)
 	}
 	o.setDefaults()
-	if p := registered(name); p != nil {
+	if p := findProvider(name); p != nil {
 		return p.openIA(o)
 	}
 	description, err := lookUp(name)

@@ -23,10 +23,10 @@ func openXDP(n ianame.Name, o Options) (device, error) {
 	if err != nil {
 		return device{}, err
 	}
-	d := device{links: dev.Links(), closer: dev, report: func() deviceStats { return xdpStats(dev) },
-		watch: func(a *adapter) { dev.Watch(&keeper{a: a, log: o.warner(), name: dev.Name}) }}
+	d := device{links: dev.Links(), closer: dev, readStats: func() deviceStats { return xdpStats(dev) },
+		watch: func(a *adapter) { dev.Watch(&deviceObserver{a: a, logger: o.warner(), name: dev.Name}) }}
 	if why := dev.Refused(); why != nil {
-		d.note = note{o.warner(), slog.LevelWarn, "dat: a better mode was refused", []any{"interface", n.Interface, "mode", dev.Mode(), "reason", why}}
+		d.logLine = logLine{o.warner(), slog.LevelWarn, "dat: a better mode was refused", []any{"interface", n.Interface, "mode", dev.Mode(), "reason", why}}
 	}
 	return d, nil
 }
@@ -76,7 +76,7 @@ func openAuto(n ianame.Name, o Options) (device, error) {
 	if uerr != nil {
 		return device{}, fmt.Errorf("%w; AF_XDP is unavailable too: %v", uerr, err)
 	}
-	dev.note = note{o.warner(), slog.LevelWarn, "dat: AF_XDP is unavailable, using UDP", []any{"interface", n.Interface, "address", addr, "reason", err}}
+	dev.logLine = logLine{o.warner(), slog.LevelWarn, "dat: AF_XDP is unavailable, using UDP", []any{"interface", n.Interface, "address", addr, "reason", err}}
 	return dev, nil
 }
 

@@ -14,7 +14,7 @@ type PSP struct {
 	qual  ConnQual
 	evd   *EVD
 	flags PSPFlags
-	over  atomic.Bool // freed, or the IA is closed
+	ended atomic.Bool // freed, or the IA is closed
 }
 
 // PSPParam has the parameters of a public service point (DAT_PSP_PARAM).
@@ -34,16 +34,16 @@ const (
 
 // servicePoint is a PSP or an RSP.
 type servicePoint interface {
-	arrive(*wire.Request) bool
+	deliver(*wire.Request) bool
 	adapter() *IA
 }
 
-// The type service implements wire.Service for a servicePoint. PSP and RSP do not implement wire.Service themselves:
-// their method Arrive would then be an exported method of an exported type.
-type service struct{ servicePoint }
+// wireService implements wire.Service for a servicePoint. PSP and RSP do not implement wire.Service themselves: their
+// method Arrive would then be an exported method of an exported type.
+type wireService struct{ servicePoint }
 
 // Arrive implements wire.Service.
-func (s service) Arrive(r *wire.Request) bool { return s.arrive(r) }
+func (s wireService) Arrive(r *wire.Request) bool { return s.deliver(r) }
 
 var (
 	_ servicePoint = (*PSP)(nil)
@@ -74,7 +74,7 @@ var (
 func (ia *IA) CreatePSP(qual ConnQual, evd *EVD, flags PSPFlags) (*PSP, error) {
 	return ia.createPSP(evd, flags, func(p *PSP) error {
 		p.qual = qual
-		return status(ia.a.host.Listen(uint64(qual), service{p}))
+		return datError(ia.a.host.Listen(uint64(qual), wireService{p}))
 	})
 }
 
@@ -84,7 +84,7 @@ func (ia *IA) CreatePSPAny(evd *EVD, flags PSPFlags) (*PSP, error) {
 	return ia.createPSP(evd, flags, func(p *PSP) error {
 		for range numAnyQuals {
 			p.qual = firstAnyQual + ConnQual(ia.a.quals.Add(1)%numAnyQuals)
-			if ia.a.host.Listen(uint64(p.qual), service{p}) == nil {
+			if ia.a.host.Listen(uint64(p.qual), wireService{p}) == nil {
 				return nil
 			}
 		}
@@ -97,13 +97,13 @@ func (ia *IA) createPSP(evd *EVD, flags PSPFlags, listen func(*PSP) error) (*PSP
 		return nil, err
 	}
 	defer ia.mu.Unlock()
-	if evd == nil || evd.feeds(ia, EVDCR) != nil {
+	if evd == nil || evd.checkFeed(ia, EVDCR) != nil {
 		return nil, ErrInvalidHandle
 	}
 	if flags > PSPProvider {
 		return nil, fail(ErrInvalidParameter, "unknown service point flags %d", flags)
 	}
-	if err := evd.serve(); err != nil {
+	if err := evd.addRequestFeed(); err != nil {
 		return nil, err
 	}
 	p := &PSP{ia: ia, evd: evd, flags: flags}
@@ -136,31 +136,31 @@ func (p *PSP) lock() error {
 	if err := p.ia.lock(); err != nil {
 		return err
 	}
-	if p.over.Load() {
+	if p.ended.Load() {
 		p.ia.mu.Unlock()
 		return errHandlePSP
 	}
 	return nil
 }
 
-// The method arrive delivers a connection request to evd. If arrive returns false, the engine refuses the request. The
-// owner of the engine calls arrive.
-func (p *PSP) arrive(r *wire.Request) bool {
-	if p.over.Load() {
+// deliver queues a connection request on evd. If it returns false, the engine refuses the request. The owner of the
+// engine calls deliver.
+func (p *PSP) deliver(r *wire.Request) bool {
+	if p.ended.Load() {
 		return false
 	}
 	c := newCR(p.ia, r)
 	if p.flags == PSPProvider {
 		c.makeEP()
 	}
-	return p.evd.post(Event{Number: EventConnectionRequest, CR: c, PSP: p, ConnQual: p.qual})
+	return p.evd.enqueue(Event{Number: EventConnectionRequest, CR: c, PSP: p, ConnQual: p.qual})
 }
 
 func (p *PSP) adapter() *IA { return p.ia }
 
-// end stops listening.
-func (p *PSP) end() {
-	if !p.over.Swap(true) {
+// stopListening frees the qualifier and drops the reference to the dispatcher.
+func (p *PSP) stopListening() {
+	if !p.ended.Swap(true) {
 		p.ia.a.host.Unlisten(uint64(p.qual))
 		p.evd.refs.drop()
 	}
@@ -173,7 +173,7 @@ func (p *PSP) Free() error {
 		return err
 	}
 	defer p.ia.mu.Unlock()
-	p.end()
+	p.stopListening()
 	delete(p.ia.psps, p)
 	return nil
 }

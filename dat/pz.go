@@ -23,7 +23,7 @@ func (ia *IA) CreatePZ() (*PZ, error) {
 	if err := ia.a.addObject(HandlePZ); err != nil {
 		return nil, err
 	}
-	p := &PZ{ia: ia, id: ia.a.zones.Add(1)}
+	p := &PZ{ia: ia, id: ia.a.lastZoneID.Add(1)}
 	ia.pzs[p] = struct{}{}
 	return p, nil
 }

@@ -59,9 +59,9 @@ func Providers() ([]ProviderInfo, error) {
 	return list, err
 }
 
-// AddProvider adds a provider (dat_registry_add_provider). Afterwards, a call of Open with the name info.Name calls the
-// function opener. This function must return a new IA each time. An added provider takes precedence over a registry
-// entry with the same name.
+// AddProvider adds a provider (dat_registry_add_provider). Afterwards, a call of Open with the name info.Name calls
+// opener, which must return a new IA each time. An added provider takes precedence over a registry entry with the same
+// name.
 //
 // Errors: ErrProviderAlreadyRegistered if a provider with this name was added before; ErrInvalidParameter if the name
 // is empty or has MaxName bytes or more, or if opener is nil.
@@ -94,9 +94,9 @@ func RemoveProvider(info ProviderInfo) error {
 	return nil
 }
 
-// The function registered returns the added provider with the given name, and counts one more open of that provider. It
-// returns nil if there is no such provider.
-func registered(name string) *provider {
+// findProvider returns the added provider with the given name, and counts one more open of that provider. It returns
+// nil if there is no such provider.
+func findProvider(name string) *provider {
 	providersMu.Lock()
 	defer providersMu.Unlock()
 	for _, p := range providers {

@@ -55,9 +55,8 @@ func parseEntry(f []string) (e entry, user bool, err error) {
 	return e, user, nil
 }
 
-// parseVersion parses an API version, such as u2.0 for uDAPL or k1.2 for the kernel's DAT. The result user is true for
-// uDAPL.
-func (e *entry) parseVersion(s string) (user bool, err error) {
+// parseVersion parses an API version, such as u2.0 for uDAPL or k1.2 for the kernel's DAT. isUDAPL is true for uDAPL.
+func (e *entry) parseVersion(s string) (isUDAPL bool, err error) {
 	bad := fmt.Errorf("API version %q is not u or k and MAJOR.MINOR", s)
 	if s == "" || s[0] != 'u' && s[0] != 'k' {
 		return false, bad

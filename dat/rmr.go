@@ -118,7 +118,7 @@ func (r *RMR) Bind(ep *EP, b Binding, cookie uint64, flags CompletionFlags) (con
 	if r.usable() != nil || ep.usable() != nil || b.Segment.Length > 0 && (b.LMR == nil || !b.LMR.region.Live()) {
 		return 0, ErrInvalidHandle
 	}
-	if !ep.binds.Load() {
+	if !ep.bindAllowed.Load() {
 		return 0, ErrInvalidHandle
 	}
 	if b.Priv&^MemAll != 0 {
@@ -142,7 +142,7 @@ func (r *RMR) Bind(ep *EP, b Binding, cookie uint64, flags CompletionFlags) (con
 	}
 	context, err = ep.conn.PostBind(r.win, region, b.Segment.Address, b.Segment.Length,
 		wire.Rights(b.Priv)&(wire.RemoteRead|wire.RemoteWrite), cookie, wire.WorkFlags(flags))
-	return context, ep.posted(err)
+	return context, ep.finishPost(err)
 }
 
 // Free frees the region, bound or not (dat_rmr_free). After Free, peers cannot access memory through the region. If a
@@ -177,7 +177,7 @@ func (ep *EP) PostSendWithInvalidate(iov []LMRTriplet, cookie uint64, flags Comp
 	if !ep.requestAllowed(flags, requestFlags|CompletionSolicitedWait) {
 		return errFlags5
 	}
-	return ep.posted(ep.conn.PostSendInvalidate(segments(iov), cookie, rmrContext, wire.WorkFlags(flags)))
+	return ep.finishPost(ep.conn.PostSendInvalidate(wireSegments(iov), cookie, rmrContext, wire.WorkFlags(flags)))
 }
 
 // PostRDMAReadToRMR reads a range of the peer's memory into a range of an RMR of this side
@@ -203,5 +203,5 @@ func (ep *EP) PostRDMAReadToRMR(local RMRTriplet, cookie uint64, remote RMRTripl
 		return ErrInvalidParameter
 	}
 	window := wire.WindowRange{Key: local.Context, Addr: local.Address, Length: local.Length}
-	return ep.posted(ep.conn.PostReadToWindow(window, cookie, remote.toWire(), uint32(remote.Length), wire.WorkFlags(flags)))
+	return ep.finishPost(ep.conn.PostReadToWindow(window, cookie, remote.toWire(), uint32(remote.Length), wire.WorkFlags(flags)))
 }

@@ -14,10 +14,10 @@ type RSP struct {
 	qual ConnQual
 	evd  *EVD
 
-	mu    sync.Mutex // locked after the mutexes of an IA and an EP; owners of engines lock it too
-	state rspState
-	ep    *EP   // the endpoint; if the provider creates it, nil until the request arrives
-	hold  *hold // value of EP.hold while this service point holds an endpoint of the consumer
+	mu       sync.Mutex // locked after the mutexes of an IA and an EP; owners of engines lock it too
+	state    rspState
+	ep       *EP       // the endpoint; if the provider creates it, nil until the request arrives
+	epHolder *epHolder // value of EP.holder while this service point holds an endpoint of the consumer
 }
 
 type rspState uint8
@@ -56,7 +56,7 @@ func (ia *IA) CreateRSP(qual ConnQual, ep *EP, evd *EVD) (*RSP, error) {
 		return nil, err
 	}
 	defer ia.mu.Unlock()
-	if evd == nil || evd.feeds(ia, EVDCR) != nil {
+	if evd == nil || evd.checkFeed(ia, EVDCR) != nil {
 		return nil, ErrInvalidHandle
 	}
 	r := &RSP{ia: ia, qual: qual, evd: evd, ep: ep}
@@ -72,17 +72,17 @@ func (ia *IA) CreateRSP(qual ConnQual, ep *EP, evd *EVD) (*RSP, error) {
 			return nil, err
 		}
 	}
-	r.mu.Lock() // so that arrive waits until the service point is complete
+	r.mu.Lock() // so that deliver waits until the service point is complete
 	defer r.mu.Unlock()
-	if err := evd.serve(); err != nil {
+	if err := evd.addRequestFeed(); err != nil {
 		return nil, err
 	}
-	if err := ia.a.host.Listen(uint64(qual), service{r}); err != nil {
+	if err := ia.a.host.Listen(uint64(qual), wireService{r}); err != nil {
 		evd.refs.drop()
-		return nil, status(err)
+		return nil, datError(err)
 	}
 	if ep != nil {
-		r.hold = ep.reserve()
+		r.epHolder = ep.holdForRSP()
 	}
 	ia.rsps[r] = struct{}{}
 	return r, nil
@@ -104,7 +104,7 @@ func (r *RSP) Free() error {
 		return err
 	}
 	defer r.unlock()
-	r.stop()
+	r.stopListening()
 	delete(r.ia.rsps, r)
 	return nil
 }
@@ -131,9 +131,9 @@ func (r *RSP) unlock() {
 	r.ia.mu.Unlock()
 }
 
-// The method arrive delivers a connection request to evd. If arrive returns false, the engine refuses the request. The
-// owner of the engine calls arrive.
-func (r *RSP) arrive(req *wire.Request) bool {
+// deliver queues a connection request on evd. If it returns false, the engine refuses the request. The owner of the
+// engine calls deliver.
+func (r *RSP) deliver(req *wire.Request) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.state != rspListening {
@@ -144,12 +144,12 @@ func (r *RSP) arrive(req *wire.Request) bool {
 		c.makeEP()
 	} else {
 		c.ep = r.ep
-		r.ep.arrive(&hold{EPPassiveConnectionPending, c})
+		r.ep.setHolder(&epHolder{EPPassiveConnectionPending, c})
 	}
 	request := Event{Number: EventConnectionRequest, CR: c, RSP: r, ConnQual: r.qual}
-	if !r.evd.postAfter(request, r.unlisten) { // unlisten runs before a consumer can take the event
+	if !r.evd.enqueueWith(request, r.unlisten) { // unlisten runs before a consumer can take the event
 		if r.ep != nil {
-			r.ep.arrive(r.hold)
+			r.ep.setHolder(r.epHolder)
 		}
 		return false
 	}
@@ -165,22 +165,22 @@ func (r *RSP) unlisten() {
 	r.evd.refs.drop()
 }
 
-// The method stop ends the service point. mu is held.
-func (r *RSP) stop() {
+// stopListening ends the service point. mu is held.
+func (r *RSP) stopListening() {
 	if r.state == rspListening {
 		r.unlisten()
 		if r.ep != nil {
-			r.ep.release()
+			r.ep.clearHolder()
 		}
 	}
 	r.state = rspFreed
 }
 
-// The method end ends the service point when its IA closes.
-func (r *RSP) end() {
+// closeWithIA ends the service point when its IA closes.
+func (r *RSP) closeWithIA() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.stop()
+	r.stopListening()
 }
 
 // listening reports whether no request has arrived yet.

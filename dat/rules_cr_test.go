@@ -114,7 +114,7 @@ var crAcceptRules = []rule{
 		y := b.point(nil)
 		y.configure(must(cr.Query())(t).LocalEP)
 		b.mendsLimits()
-		b.ia.a.attr.MaxEPs = int(b.ia.a.count[HandleEP].Load())
+		b.ia.a.attr.MaxEPs = int(b.ia.a.objectCounts[HandleEP].Load())
 		wants(t, "none left", cr.Accept(nil, nil), ErrInsufficientResources)
 		b.ia.a.attr.MaxEPs++
 		ok(t, cr.Accept(nil, nil))

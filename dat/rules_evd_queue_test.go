@@ -54,7 +54,7 @@ var evdFreeRules = []rule{
 		async := h.ia.AsyncEVD()
 		ok(t, async.Free())
 		wants(t, "query", async.usable(), ErrInvalidHandle)
-		h.ia.raise(EventAsyncEVDOverflow, h.ia, ReasonEVDOverflow)
+		h.ia.postAsync(EventAsyncEVDOverflow, h.ia, ReasonEVDOverflow)
 		if async.Len() != 0 {
 			t.Error("it has an event")
 		}

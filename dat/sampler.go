@@ -13,15 +13,15 @@ import (
 // records.
 type sampler struct {
 	slog.Handler
-	seen *samples
+	counts *sampleCounts
 }
 
-// samples has the counts of a sampler and of the handlers derived from it.
-type samples struct {
-	mu      sync.Mutex
-	until   time.Time      // end of the current sampleTime
-	count   map[string]int // number of records in the current sampleTime, by message
-	dropped map[string]int // number of dropped records that are not reported yet, by message
+// sampleCounts has the counts of a sampler and of the handlers derived from it.
+type sampleCounts struct {
+	mu           sync.Mutex
+	periodEnd    time.Time      // end of the current sampleTime
+	seenInPeriod map[string]int // number of records in the current sampleTime, by message
+	dropped      map[string]int // number of dropped records that are not reported yet, by message
 }
 
 const (
@@ -30,12 +30,12 @@ const (
 )
 
 func newSampler(h slog.Handler) *sampler {
-	return &sampler{h, &samples{count: make(map[string]int), dropped: make(map[string]int)}}
+	return &sampler{h, &sampleCounts{seenInPeriod: make(map[string]int), dropped: make(map[string]int)}}
 }
 
 // Handle implements slog.Handler.
 func (s *sampler) Handle(ctx context.Context, r slog.Record) error {
-	dropped, pass := s.seen.add(r.Message, r.Time)
+	dropped, pass := s.counts.admit(r.Message, r.Time)
 	if !pass {
 		return nil
 	}
@@ -46,16 +46,16 @@ func (s *sampler) Handle(ctx context.Context, r slog.Record) error {
 	return s.Handler.Handle(ctx, r)
 }
 
-// The method add counts a record. The result pass says whether the record passes. If it passes, the result dropped is
-// the number of records of the same message that were dropped since the last record that passed.
-func (s *samples) add(message string, now time.Time) (dropped int, pass bool) {
+// admit counts a record and reports whether the record passes. If it passes, dropped is the number of records of the
+// same message that were dropped since the last record that passed.
+func (s *sampleCounts) admit(message string, now time.Time) (dropped int, admitted bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if now.After(s.until) {
-		s.until = now.Add(sampleTime)
-		clear(s.count)
+	if now.After(s.periodEnd) {
+		s.periodEnd = now.Add(sampleTime)
+		clear(s.seenInPeriod)
 	}
-	if s.count[message]++; s.count[message] > sampleBurst {
+	if s.seenInPeriod[message]++; s.seenInPeriod[message] > sampleBurst {
 		s.dropped[message]++
 		return 0, false
 	}
@@ -66,10 +66,10 @@ func (s *samples) add(message string, now time.Time) (dropped int, pass bool) {
 
 // WithAttrs implements slog.Handler.
 func (s *sampler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return &sampler{s.Handler.WithAttrs(attrs), s.seen}
+	return &sampler{s.Handler.WithAttrs(attrs), s.counts}
 }
 
 // WithGroup implements slog.Handler.
 func (s *sampler) WithGroup(name string) slog.Handler {
-	return &sampler{s.Handler.WithGroup(name), s.seen}
+	return &sampler{s.Handler.WithGroup(name), s.counts}
 }

@@ -186,7 +186,7 @@ func (s *SRQ) SetLW(lw int) error {
 }
 
 // low raises the event of the low watermark. The owner of an engine may call it.
-func (s *SRQ) low() { s.ia.raise(EventAsyncProviderInternalError, s, ReasonSRQLowWatermark) }
+func (s *SRQ) low() { s.ia.postAsync(EventAsyncProviderInternalError, s, ReasonSRQLowWatermark) }
 
 // PostRecv posts a receive (dat_srq_post_recv). One message fills the segments of iov in order. When a message arrives,
 // an endpoint takes the receive. The completion goes to the receive EVD of that endpoint, and is always a notification.
@@ -199,12 +199,12 @@ func (s *SRQ) PostRecv(iov []LMRTriplet, cookie uint64) error {
 	if err := s.usable(); err != nil {
 		return err
 	}
-	waiting, err := s.q.Post(segments(iov), cookie)
+	waiting, err := s.q.Post(wireSegments(iov), cookie)
 	if err != nil {
-		return status(err)
+		return datError(err)
 	}
 	if waiting != nil {
-		waiting.User.(*EP).kick()
+		waiting.User.(*EP).ringDoorbell()
 	}
 	return nil
 }
@@ -271,7 +271,7 @@ func (ep *EP) SetWatermark(soft, hard int) error {
 	if d == nil {
 		return nil
 	}
-	return d.do(func(*wire.Engine) error {
+	return d.runPolled(func(*wire.Engine) error {
 		ep.conn.CheckMarks()
 		return nil
 	})
@@ -285,14 +285,14 @@ func mark(n int) int64 {
 	return int64(n)
 }
 
-// The method notice is called with n, a notice of package wire about an endpoint with a shared receive queue. It queues
-// an asynchronous event that reports the notice. For a freed endpoint, it does nothing.
-func (ep *EP) notice(n wire.Notice) {
+// onNotice is called with n, a notice of package wire about an endpoint with a shared receive queue. It queues an
+// asynchronous event that reports the notice. For a freed endpoint, it does nothing.
+func (ep *EP) onNotice(n wire.Notice) {
 	switch {
 	case ep.freed.Load():
 	case n == wire.NoticeHigh:
-		ep.ia.raise(EventAsyncEPBroken, ep, ReasonSRQSoftHighWatermark)
+		ep.ia.postAsync(EventAsyncEPBroken, ep, ReasonSRQSoftHighWatermark)
 	case n == wire.NoticeEnd:
-		ep.ia.raise(EventAsyncEPBroken, ep, ReasonEPTransferToError)
+		ep.ia.postAsync(EventAsyncEPBroken, ep, ReasonEPTransferToError)
 	}
 }

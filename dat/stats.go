@@ -100,7 +100,7 @@ func (ia *IA) Stats() (Stats, error) {
 		return Stats{}, err
 	}
 	a := ia.a
-	s := Stats{Dispatchers: dispatchers, Mode: a.mode(), Triggers: a.tallies.triggers.Load(), Wakeups: a.tallies.wakeups.Load(), Sleeps: a.engines.Parked()}
+	s := Stats{Dispatchers: dispatchers, Mode: a.currentMode(), Triggers: a.tallies.triggers.Load(), Wakeups: a.tallies.wakeups.Load(), Sleeps: a.engines.Parked()}
 	var protocol wire.Stats
 	var links link.Stats
 	for _, d := range a.drivers {
@@ -111,7 +111,7 @@ func (ia *IA) Stats() (Stats, error) {
 		s.Connections += d.eng.Connections()
 		d.Disown()
 		links.Add(d.link.Stats())
-		err := d.inspect(func(c *wire.ConnInfo) error {
+		err := d.eachConn(func(c *wire.ConnInfo) error {
 			s.ConnStats.add(c)
 			return nil
 		})
@@ -121,8 +121,8 @@ func (ia *IA) Stats() (Stats, error) {
 	}
 	s.ProtocolStats, s.Link = ProtocolStats(protocol.Counters), LinkStats(links)
 	s.RoundTrip, s.Latency = Histogram(protocol.RoundTrip), Histogram(protocol.Latency)
-	if a.report != nil {
-		r := a.report()
+	if a.readStats != nil {
+		r := a.readStats()
 		s.Steering, s.Queues = r.steering, r.queues
 	}
 	return s, nil

@@ -166,18 +166,17 @@ func (r Return) Is(target error) bool {
 	return ok && (r == t || r.Type() == t)
 }
 
-// The method refused returns the DAT error for err, the error of package wire for a refused post. If the reason is the
-// state of the endpoint, the DAT error has the subtype for that state.
-func (ep *EP) refused(err error) error {
+// postError returns the DAT error for err, with which package wire refused a post. If the reason is the state of the
+// endpoint, the DAT error has the subtype for that state.
+func (ep *EP) postError(err error) error {
 	if err == wire.ErrState {
 		return stateErrors[ep.State()]
 	}
-	return status(err)
+	return datError(err)
 }
 
-// The function status returns the DAT error for err, an error of package wire. For errors of posts, it does not
-// allocate.
-func status(err error) error {
+// datError returns the DAT error for err, an error of package wire. For errors of posts, it does not allocate.
+func datError(err error) error {
 	if _, ok := err.(Return); ok {
 		return err
 	}
@@ -223,8 +222,8 @@ func status(err error) error {
 	}
 }
 
-// The function fail returns an error that wraps the DAT error r and adds a text. The text says what is wrong and, if
-// possible, what to do.
+// fail returns an error that wraps the DAT error r and adds a text. The text says what is wrong and, if possible, what
+// to do.
 func fail(r error, format string, args ...any) error {
 	return fmt.Errorf("dat: %w: %s", r, fmt.Sprintf(format, args...))
 }

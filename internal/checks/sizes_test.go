@@ -25,7 +25,7 @@ var exempt = map[string]string{
 	"dat.IAAttr":        "a row of attributes",
 	"dat.ProtocolStats": "counters",
 	"dat.ProviderAttr":  "a row of attributes",
-	"dat.status":        "one case for each error",
+	"dat.datError":      "one case for each error",
 	"plan.Options":      "one field for each flag",
 	"proto.Parse":       "one flat case for each operation",
 	"result.Result":     "a row of results",
