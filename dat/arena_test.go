@@ -118,12 +118,12 @@ func transferInPlace(t *testing.T, n network, must bool) {
 	to, got := memory(y)
 	check := func(what string) {
 		t.Helper()
-		y.letGo()
+		y.memoryBarrier()
 		if !bytes.Equal(mem, got) {
 			t.Fatalf("%s: other bytes arrived", what)
 		}
 		clear(got)
-		y.letGo()
+		y.memoryBarrier()
 	}
 	clear(got)
 	ok(t, y.PostRecv([]LMRTriplet{to.Segment(0, size)}, 1, 0))

@@ -83,7 +83,7 @@ func TestBacklogIsShared(t *testing.T) {
 					t.Fatalf("refused because of %v", ev.BreakReason)
 				}
 			}
-			still(t, refusals)
+			expectNoEvent(t, refusals)
 
 			x, y := friend.point(nil), server.point(nil)
 			x.dial(server, nil)

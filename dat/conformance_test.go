@@ -40,7 +40,7 @@ func TestConformance(t *testing.T) {
 	all, rules := conformance(), 0
 	for _, tr := range transports {
 		t.Run(tr.name, func(t *testing.T) {
-			defer warm.end()
+			defer warmDevices.end()
 			for _, p := range all {
 				if testing.Short() && tr.name != "sim" && !slices.Contains(linkTopics, p.of) {
 					continue
@@ -53,7 +53,7 @@ func TestConformance(t *testing.T) {
 									failed.Add(1)
 								}
 							})
-							warm.begin()
+							warmDevices.begin()
 							r.test(t, tr.make(t))
 						})
 					}

@@ -265,7 +265,7 @@ func TestDisconnect(t *testing.T) {
 						ok(t, p.Disconnect(CloseAbrupt)) // no event
 						flushes(t, p)
 					}
-					still(t, x.connect, y.connect, x.recv, y.recv, x.request, y.request)
+					expectNoEvent(t, x.connect, y.connect, x.recv, y.recv, x.request, y.request)
 					ok(t, x.Reset())
 					ok(t, y.Reset())
 					join(x, y)

@@ -78,7 +78,7 @@ func TestPosterOfMemory(t *testing.T) {
 		word := func(p *point) *uint64 { return (*uint64)(unsafe.Pointer(&p.mem[8])) }
 		hop := func(from, to *point, i uint64) {
 			*(*uint64)(unsafe.Pointer(&from.mem[0])) = i
-			from.letGo()
+			from.memoryBarrier()
 			ok(t, from.PostRDMAWrite(from.seg(0, 8), i, to.lmr.Remote(8, 8), CompletionSuppress))
 			for end := time.Now().Add(patience); atomic.LoadUint64(word(to)) != i; runtime.Gosched() {
 				if time.Now().After(end) {

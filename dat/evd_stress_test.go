@@ -183,7 +183,7 @@ func TestCrowd(t *testing.T) {
 		if left := c.left.Load(); left != 0 {
 			t.Errorf("%d events did not come", left)
 		}
-		still(t, c.e, a.ia.AsyncEVD())
+		expectNoEvent(t, c.e, a.ia.AsyncEVD())
 		ok(t, keep.usable())
 		c.close()
 	})

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// The type caller makes the calls that the bytes of the fuzz input choose. The objects in these calls may be valid,
-// freed or nil, or may belong to the other adapter of the test.
-type caller struct {
+// fuzzCaller makes the calls that the bytes of the fuzz input choose. The objects in these calls may be valid, freed or
+// nil, or may belong to the other adapter of the test.
+type fuzzCaller struct {
 	t     *testing.T
 	in    []byte
 	hosts [2]*host
@@ -34,8 +34,8 @@ type caller struct {
 	cnos []*CNO
 }
 
-// The method next returns the next byte of the input, or 0 at the end of the input.
-func (c *caller) next() int {
+// nextByte returns the next byte of the input, or 0 at the end of the input.
+func (c *fuzzCaller) nextByte() int {
 	if len(c.in) == 0 {
 		return 0
 	}
@@ -45,8 +45,8 @@ func (c *caller) next() int {
 }
 
 // pick chooses an object, most often the newest. The first object is nil.
-func pick[T any](c *caller, from []T) T {
-	i := c.next()
+func pick[T any](c *fuzzCaller, from []T) T {
+	i := c.nextByte()
 	if i < 192 {
 		return from[len(from)-1-(i&(i>>2)&3)%max(len(from)-1, 1)]
 	}
@@ -54,7 +54,7 @@ func pick[T any](c *caller, from []T) T {
 }
 
 // made stores a new object. The test fails if the call returned both an object and an error, or neither.
-func made[T comparable](c *caller, to *[]T, v T, err error) error {
+func made[T comparable](c *fuzzCaller, to *[]T, v T, err error) error {
 	var none T
 	if (v == none) != (err != nil) {
 		c.t.Fatalf("%T %v and error %v", v, v, err)
@@ -66,21 +66,21 @@ func made[T comparable](c *caller, to *[]T, v T, err error) error {
 }
 
 // iov returns up to 18 segments, most of which are valid.
-func (c *caller) iov() []LMRTriplet {
-	iov := make([]LMRTriplet, c.next()%19%(1+c.next()%18))
+func (c *fuzzCaller) iov() []LMRTriplet {
+	iov := make([]LMRTriplet, c.nextByte()%19%(1+c.nextByte()%18))
 	for i := range iov {
 		l := pick(c, c.lmrs)
 		if l == nil {
-			iov[i] = LMRTriplet{Context: uint32(c.next()), Length: uint32(c.next()), Address: uint64(c.next())}
+			iov[i] = LMRTriplet{Context: uint32(c.nextByte()), Length: uint32(c.nextByte()), Address: uint64(c.nextByte())}
 			continue
 		}
-		iov[i] = l.Segment(c.next()%70, c.next()%70)
+		iov[i] = l.Segment(c.nextByte()%70, c.nextByte()%70)
 	}
 	return iov
 }
 
 // segment returns a segment, which may be invalid.
-func (c *caller) segment() LMRTriplet {
+func (c *fuzzCaller) segment() LMRTriplet {
 	if iov := c.iov(); len(iov) > 0 {
 		return iov[0]
 	}
@@ -88,50 +88,52 @@ func (c *caller) segment() LMRTriplet {
 }
 
 // remote returns a range of a region or a window of either side, which most often is valid.
-func (c *caller) remote() RMRTriplet {
-	if c.next()%4 == 1 {
+func (c *fuzzCaller) remote() RMRTriplet {
+	if c.nextByte()%4 == 1 {
 		if p, err := pick(c, c.rmrs).Query(); err == nil {
 			return RMRTriplet{p.Context, p.Triplet.Address, uint64(p.Triplet.Length)}
 		}
 	}
 	if l := pick(c, c.lmrs); l != nil {
-		return l.Remote(c.next()%70, c.next()%200)
+		return l.Remote(c.nextByte()%70, c.nextByte()%200)
 	}
-	return RMRTriplet{uint32(c.next()), uint64(c.next()), uint64(c.next())}
+	return RMRTriplet{uint32(c.nextByte()), uint64(c.nextByte()), uint64(c.nextByte())}
 }
 
-func (c *caller) flags() CompletionFlags { return CompletionFlags(c.next() % 16 * (c.next() % 2)) }
+func (c *fuzzCaller) flags() CompletionFlags {
+	return CompletionFlags(c.nextByte() % 16 * (c.nextByte() % 2))
+}
 
 // address returns the address of a side, an unused address, or the zero address.
-func (c *caller) address() netip.Addr {
-	if i := c.next() % 4; i < 3 {
+func (c *fuzzCaller) address() netip.Addr {
+	if i := c.nextByte() % 4; i < 3 {
 		return c.hosts[0].ownedBy.addr(i % 2)
 	}
-	return []netip.Addr{{}, c.hosts[0].ownedBy.absent(), netip.IPv6Loopback()}[c.next()%3]
+	return []netip.Addr{{}, c.hosts[0].ownedBy.absent(), netip.IPv6Loopback()}[c.nextByte()%3]
 }
 
 // attr returns attributes of an endpoint, most of which are valid.
-func (c *caller) attr() EPAttr {
-	a := EPAttr{MaxRecvDTOs: c.next(), MaxRequestDTOs: c.next(), MaxRecvIOV: c.next() % 18, MaxRequestIOV: c.next() % 18,
-		MaxRDMAReadIn: c.next() % 130, MaxRDMAReadOut: c.next() % 130, MaxMessageSize: uint32(c.next()), MaxRDMASize: uint32(c.next())}
-	if c.next()%4 == 1 {
-		a.RecvCompletionFlags, a.RequestCompletionFlags = CompletionFlags(1<<(c.next()%7)), CompletionFlags(1<<(c.next()%7))
-		a.MaxRDMAReadIOV, a.MaxRDMAWriteIOV, a.SRQSoftHW = c.next()%18, c.next()%18, c.next()%8-2
+func (c *fuzzCaller) attr() EPAttr {
+	a := EPAttr{MaxRecvDTOs: c.nextByte(), MaxRequestDTOs: c.nextByte(), MaxRecvIOV: c.nextByte() % 18, MaxRequestIOV: c.nextByte() % 18,
+		MaxRDMAReadIn: c.nextByte() % 130, MaxRDMAReadOut: c.nextByte() % 130, MaxMessageSize: uint32(c.nextByte()), MaxRDMASize: uint32(c.nextByte())}
+	if c.nextByte()%4 == 1 {
+		a.RecvCompletionFlags, a.RequestCompletionFlags = CompletionFlags(1<<(c.nextByte()%7)), CompletionFlags(1<<(c.nextByte()%7))
+		a.MaxRDMAReadIOV, a.MaxRDMAWriteIOV, a.SRQSoftHW = c.nextByte()%18, c.nextByte()%18, c.nextByte()%8-2
 	}
 	return a
 }
 
 // agent returns an agent for a CNO, or nil.
-func (c *caller) agent() func(*EVD) {
-	if c.next()%2 == 0 {
+func (c *fuzzCaller) agent() func(*EVD) {
+	if c.nextByte()%2 == 0 {
 		return nil
 	}
 	return func(e *EVD) { _, _ = e.Query() }
 }
 
-// The method over returns a context that is done, or nil.
-func (c *caller) over() context.Context {
-	if c.next()%4 == 0 {
+// doneContext returns a context that is done, or nil.
+func (c *fuzzCaller) doneContext() context.Context {
+	if c.nextByte()%4 == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -140,7 +142,7 @@ func (c *caller) over() context.Context {
 }
 
 // took stores the objects of an event.
-func (c *caller) took(ev *Event, err error) error {
+func (c *fuzzCaller) took(ev *Event, err error) error {
 	if err == nil && ev.CR != nil && len(c.crs) < 64 {
 		c.crs = append(c.crs, ev.CR)
 	}
@@ -148,11 +150,13 @@ func (c *caller) took(ev *Event, err error) error {
 }
 
 // moment returns a timeout of 0 or a very short timeout.
-func (c *caller) moment() time.Duration { return time.Duration(c.next()%3) * 100 * time.Microsecond }
+func (c *fuzzCaller) moment() time.Duration {
+	return time.Duration(c.nextByte()%3) * 100 * time.Microsecond
+}
 
-// The method known returns the state that a failed call must not change. It leaves out the state that the network may
+// stableState returns the state that a failed call must not change. It leaves out the state that the network may
 // change.
-func (c *caller) known() string {
+func (c *fuzzCaller) stableState() string {
 	var s strings.Builder
 	say := func(what ...any) { fmt.Fprint(&s, what...); s.WriteByte('\n') }
 	for _, ia := range c.ias[1:] {
@@ -209,12 +213,12 @@ func (c *caller) known() string {
 }
 
 // newCaller makes a caller with some objects of each kind, among them a connection and a connection request.
-func newCaller(t *testing.T, in []byte) *caller {
+func newCaller(t *testing.T, in []byte) *fuzzCaller {
 	a, b := newHosts(t, newSim(t), Options{})
 	x, y := pair(a, b, nil)
 	evd := must(b.ia.CreateEVD(64, nil, evdAll))(t)
 	o := one(a, b)
-	c := &caller{t: t, in: in, hosts: [2]*host{a, b}, mem: make([]byte, 128), ias: []*IA{nil, a.ia, b.ia}, pzs: []*PZ{nil, a.pz, b.pz},
+	c := &fuzzCaller{t: t, in: in, hosts: [2]*host{a, b}, mem: make([]byte, 128), ias: []*IA{nil, a.ia, b.ia}, pzs: []*PZ{nil, a.pz, b.pz},
 		lmrs: []*LMR{nil, x.lmr, y.lmr}, evds: []*EVD{nil, x.connect, y.recv, x.request, y.connect, b.cr, o.evd, evd},
 		eps: []*EP{nil, o.ep, x.EP, y.EP}, rsps: []*RSP{nil}, crs: []*CR{nil, o.cr}, rmrs: []*RMR{nil}, cnos: []*CNO{nil, o.cno}}
 	attr := DefaultEPAttr()
@@ -265,9 +269,9 @@ func FuzzCalls(f *testing.F) {
 }
 
 // step makes the next call.
-func (c *caller) step() {
-	which := c.next() % len(calls)
-	before, objects := c.known(), len(c.crs)
+func (c *fuzzCaller) step() {
+	which := c.nextByte() % len(calls)
+	before, objects := c.stableState(), len(c.crs)
 	err := calls[which](c)
 	if err == nil {
 		return
@@ -276,7 +280,7 @@ func (c *caller) step() {
 	if !errors.As(err, &r) || errors.Is(err, ErrInternalError) || unnamed(r) {
 		c.t.Fatalf("call %d: error %v", which, err)
 	}
-	if after := c.known(); after != before || len(c.crs) != objects {
+	if after := c.stableState(); after != before || len(c.crs) != objects {
 		c.t.Fatalf("call %d failed with %v and changed\n%s to\n%s", which, err, before, after)
 	}
 }

@@ -40,7 +40,7 @@ func closeLab() error {
 func newXDP(t testing.TB) network { return xdpNet{sharedLab(t)} }
 
 func (x xdpNet) open(side int, o Options) (*IA, error) {
-	warm.ready(side, o, func() (*IA, error) { return x.openAs(side, x.device(side), Options{}) })
+	warmDevices.ready(side, o, func() (*IA, error) { return x.openAs(side, x.device(side), Options{}) })
 	return x.openAs(side, x.device(side), o)
 }
 

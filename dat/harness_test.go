@@ -88,14 +88,14 @@ type udp struct{ port uint16 }
 var nextPort atomic.Uint32
 
 func newUDP(t testing.TB) network {
-	if warm.port != 0 {
-		return udp{warm.port}
+	if warmDevices.port != 0 {
+		return udp{warmDevices.port}
 	}
 	for range 1000 {
 		u := udp{port: uint16(20000 + nextPort.Add(1)%10000)}
 		if u.free() {
-			if warm.on {
-				warm.port = u.port
+			if warmDevices.on {
+				warmDevices.port = u.port
 			}
 			return u
 		}
@@ -118,7 +118,7 @@ func (u udp) free() bool {
 }
 
 func (u udp) open(side int, o Options) (*IA, error) {
-	warm.ready(side, o, func() (*IA, error) { return u.openAs(side, u.device(side), Options{}) })
+	warmDevices.ready(side, o, func() (*IA, error) { return u.openAs(side, u.device(side), Options{}) })
 	return u.openAs(side, u.device(side), o)
 }
 
@@ -280,18 +280,18 @@ func (p *point) done(e *EVD, cookie uint64, op DTO, want DTOStatus, length int) 
 		t.Errorf("completion %d names another endpoint or dispatcher", cookie)
 	}
 	if p.peer != nil && (op == DTORDMAWrite || op == DTORDMARead) {
-		p.peer.letGo()
+		p.peer.memoryBarrier()
 	}
 }
 
-// The method letGo separates earlier accesses to the memory of this side from later accesses, whether the engine or the
+// memoryBarrier separates earlier accesses to the memory of this side from later accesses, whether the engine or the
 // test makes them. The Go memory model requires such an order. Normally an event provides it, but the target of an RDMA
 // operation gets no event, and the race detector does not see synchronisation through a network.
-func (p *point) letGo() { p.host.ia.a.barrier() }
+func (p *point) memoryBarrier() { p.host.ia.a.barrier() }
 
-// This function fails the test if one of the dispatchers has an event, or gets an event during some milliseconds of
+// expectNoEvent fails the test if one of the dispatchers has an event, or gets an event during some milliseconds of
 // polling.
-func still(t testing.TB, evds ...*EVD) {
+func expectNoEvent(t testing.TB, evds ...*EVD) {
 	t.Helper()
 	var ev Event
 	for end := time.Now().Add(5 * time.Millisecond); time.Now().Before(end); runtime.Gosched() {
@@ -305,7 +305,7 @@ func still(t testing.TB, evds ...*EVD) {
 
 func (p *point) still() {
 	p.host.t.Helper()
-	still(p.host.t, p.recv, p.request, p.connect)
+	expectNoEvent(p.host.t, p.recv, p.request, p.connect)
 }
 
 // proves that a connection works: a message each way, a write and a read.

@@ -35,7 +35,7 @@ func TestRegisterWhatIsMapped(t *testing.T) {
 			ok(t, syscall.Mprotect(half[testPage:], r))
 			hole := mapped(t, 3*testPage, r|w)
 			ok(t, syscall.Mprotect(hole[testPage:2*testPage], syscall.PROT_NONE))
-			gone, lose := losses[0].make(t, testPage)
+			gone, lose := memoryLosses[0].newMemory(t, testPage)
 			lose()
 			for _, tc := range []struct {
 				name string
@@ -128,11 +128,11 @@ func residentPages(t testing.TB) (pages int) {
 	return pages
 }
 
-// The variable losses has the ways in which registered memory can become inaccessible. The function in the field make
-// returns memory of a given size. Its second result, lose, is a function that makes that memory inaccessible.
-var losses = []struct {
-	name string
-	make func(t testing.TB, size int) (mem []byte, lose func())
+// memoryLosses has the ways in which registered memory can become inaccessible. newMemory returns memory of a given
+// size, and the function lose, which makes that memory inaccessible.
+var memoryLosses = []struct {
+	name      string
+	newMemory func(t testing.TB, size int) (mem []byte, lose func())
 }{
 	{"unmapped", func(t testing.TB, size int) ([]byte, func()) {
 		const room = 64 << 20 // large, so that later mappings do not reuse its first pages

@@ -38,7 +38,7 @@ func TestMemoryFaults(t *testing.T) {
 		bad  *LMR
 	}
 	for _, link := range transports[:2] {
-		for _, loss := range losses {
+		for _, loss := range memoryLosses {
 			for _, tc := range []struct {
 				name   string
 				at     int // the side with the memory
@@ -81,7 +81,7 @@ func TestMemoryFaults(t *testing.T) {
 					atomics := must(b.ia.CreateLMR(e.y.mem, b.pz, MemAll|MemRemoteAtomic))(t)
 					e.y.lmr = atomics
 					at := []*host{a, b}[tc.at]
-					mem, lose := loss.make(t, size)
+					mem, lose := loss.newMemory(t, size)
 					mem[0] = 1
 					e.bad = must(at.ia.CreateLMR(mem, at.pz, MemAll|MemRemoteAtomic))(t)
 					lose()
@@ -123,7 +123,7 @@ func TestMemoryFaultOfWaitingMessage(t *testing.T) {
 	x, y := a.point(nil), c.point(nil)
 	join(x, y)
 	u, v := pair(a, b, nil)
-	mem, lose := losses[0].make(t, 64)
+	mem, lose := memoryLosses[0].newMemory(t, 64)
 	bad := must(b.ia.CreateLMR(mem, b.pz, MemAll))(t)
 	lose()
 	ok(t, x.PostSend(x.seg(0, 64), 1, 0))

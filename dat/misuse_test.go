@@ -275,18 +275,18 @@ var misuseRules = []rule{
 		o := one(a, b)
 		for name, free := range map[string]func() error{"CR": func() error { return o.cr.Reject(nil) }, "PSP": o.psp.Free, "RSP": o.rsp.Free,
 			"EP": o.ep.Free, "LMR": o.lmr.Free, "RMR": o.rmr.Free, "SRQ": o.srq.Free} {
-			racing(t, name, free)
+			raceCalls(t, name, free)
 		}
-		racing(t, "EVD", o.evd.Free)
-		racing(t, "CNO", o.cno.Free)
-		racing(t, "PZ", o.pz.Free)
-		racing(t, "IA", func() error { return o.ia.Close() })
+		raceCalls(t, "EVD", o.evd.Free)
+		raceCalls(t, "CNO", o.cno.Free)
+		raceCalls(t, "PZ", o.pz.Free)
+		raceCalls(t, "IA", func() error { return o.ia.Close() })
 	}},
 }
 
-// The function racing makes several calls at the same time. It checks that exactly one call succeeds and that the other
-// calls return ErrInvalidHandle.
-func racing(t *testing.T, name string, call func() error) {
+// raceCalls makes several calls at the same time. It checks that exactly one call succeeds and that the other calls
+// return ErrInvalidHandle.
+func raceCalls(t *testing.T, name string, call func() error) {
 	t.Helper()
 	var done atomic.Int32
 	var wg sync.WaitGroup

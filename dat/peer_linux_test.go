@@ -93,9 +93,9 @@ type traffic struct {
 	*point
 	remote RMRTriplet
 	// out has the outstanding operations, by cookie.
-	out  map[uint64]DTO
-	next uint64
-	done int
+	outstanding map[uint64]DTO
+	lastCookie  uint64
+	completed   int
 }
 
 // Numbers of outstanding operations of each kind, and the sizes of a write and a read in bytes.
@@ -109,7 +109,7 @@ func (x xdpNet) newTraffic(t *testing.T, h *host) *traffic {
 	p := h.pointWith(nil, rdmaSize+outstandingEach*rdmaSize, 1024)
 	ok(t, p.Connect(x.addr(1), testQual, patience, nil))
 	private := p.expect(EventEstablished).PrivateData
-	c := &traffic{point: p, out: make(map[uint64]DTO)}
+	c := &traffic{point: p, outstanding: make(map[uint64]DTO)}
 	c.remote = RMRTriplet{Context: binary.BigEndian.Uint32(private), Address: binary.BigEndian.Uint64(private[4:]), Length: rdmaSize}
 	for range outstandingEach {
 		for _, op := range []DTO{DTORDMAWrite, DTOSend, DTORDMARead, DTOReceive} {
@@ -122,52 +122,52 @@ func (x xdpNet) newTraffic(t *testing.T, h *host) *traffic {
 // post posts one more operation of a kind.
 func (c *traffic) post(t *testing.T, op DTO) {
 	t.Helper()
-	c.next++
-	into := c.seg(rdmaSize*(1+int(c.next)%outstandingEach), rdmaSize)
+	c.lastCookie++
+	into := c.seg(rdmaSize*(1+int(c.lastCookie)%outstandingEach), rdmaSize)
 	var err error
 	switch op {
 	case DTORDMAWrite:
-		err = c.PostRDMAWrite(c.seg(0, rdmaSize), c.next, c.remote, 0)
+		err = c.PostRDMAWrite(c.seg(0, rdmaSize), c.lastCookie, c.remote, 0)
 	case DTOSend:
-		err = c.PostSend(c.seg(0, peerMessage), c.next, 0)
+		err = c.PostSend(c.seg(0, peerMessage), c.lastCookie, 0)
 	case DTORDMARead:
-		err = c.PostRDMARead(into, c.next, c.remote, 0)
+		err = c.PostRDMARead(into, c.lastCookie, c.remote, 0)
 	default:
-		err = c.PostRecv(into, c.next, 0)
+		err = c.PostRecv(into, c.lastCookie, 0)
 	}
 	ok(t, err)
-	c.out[c.next] = op
+	c.outstanding[c.lastCookie] = op
 }
 
 // run transfers data until n operations have completed. The number of outstanding operations stays the same.
 func (c *traffic) run(t *testing.T, n int) {
 	t.Helper()
-	for end := c.done + n; c.done < end; {
+	for end := c.completed + n; c.completed < end; {
 		ev := await(t, c.request, EventDTOCompletion)
 		if ev.Status != DTOSuccess {
 			t.Fatalf("%v ended with %v", ev.Op, ev.Status)
 		}
-		op := c.end(t, ev)
+		op := c.countCompletion(t, ev)
 		c.post(t, op)
 	}
 }
 
-// The method end counts the completion of an outstanding operation.
-func (c *traffic) end(t *testing.T, ev Event) DTO {
+// countCompletion counts the completion of an outstanding operation.
+func (c *traffic) countCompletion(t *testing.T, ev Event) DTO {
 	t.Helper()
-	op, known := c.out[ev.Cookie]
+	op, known := c.outstanding[ev.Cookie]
 	if !known || op != ev.Op {
 		t.Errorf("completion of %v %d, which is not outstanding", ev.Op, ev.Cookie)
 	}
-	delete(c.out, ev.Cookie)
-	c.done++
+	delete(c.outstanding, ev.Cookie)
+	c.completed++
 	return op
 }
 
-// This method waits until the connection breaks, and then takes the completions. Each operation must have one
-// completion. After a failed completion in a queue, no completion in that queue may be successful. The result is the
-// time until the connection broke.
-func (c *traffic) broken(t *testing.T) (after time.Duration) {
+// awaitBreak waits until the connection breaks, and then takes the completions. Each operation must have one
+// completion. After a failed completion in a queue, no completion in that queue may be successful. It returns the time
+// until the connection broke.
+func (c *traffic) awaitBreak(t *testing.T) (after time.Duration) {
 	t.Helper()
 	start := time.Now()
 	c.expect(EventBroken)
@@ -177,7 +177,7 @@ func (c *traffic) broken(t *testing.T) (after time.Duration) {
 		var ev Event
 		failed := false
 		for e.Dequeue(&ev) == nil {
-			op := c.end(t, ev)
+			op := c.countCompletion(t, ev)
 			statuses[ev.Status]++
 			switch {
 			case ev.Status == DTOSuccess && (failed || op == DTOReceive):
@@ -188,8 +188,8 @@ func (c *traffic) broken(t *testing.T) (after time.Duration) {
 			failed = failed || ev.Status != DTOSuccess
 		}
 	}
-	if len(c.out) > 0 {
-		t.Errorf("operations without a completion: %v", c.out)
+	if len(c.outstanding) > 0 {
+		t.Errorf("operations without a completion: %v", c.outstanding)
 	}
 	if c.State() != EPDisconnected {
 		t.Errorf("the endpoint is %v", c.State())
@@ -208,7 +208,7 @@ func TestPeerKilled(t *testing.T) {
 	c := x.newTraffic(t, h)
 	c.run(t, 100)
 	peer.kill()
-	if after := c.broken(t); after > 2*giveUp {
+	if after := c.awaitBreak(t); after > 2*giveUp {
 		t.Errorf("broken after %v, with %v to give up", after, giveUp)
 	}
 	// The adapter continues to work, and connects to a new process with the same address.
@@ -230,7 +230,7 @@ func TestPeerRestarted(t *testing.T) {
 	killed := time.Now()
 	x.startPeer(t)
 	t.Logf("restarted after %v", time.Since(killed))
-	if after := c.broken(t); after > giveUp/10 {
+	if after := c.awaitBreak(t); after > giveUp/10 {
 		t.Errorf("broken %v after the restart, with %v to give up", after, giveUp)
 	}
 	x.newTraffic(t, h).run(t, 20)

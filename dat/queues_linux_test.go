@@ -19,9 +19,9 @@ func BenchmarkQueues(b *testing.B) {
 			for b.Loop() {
 				f := newFleetOn(b, n, 64)
 				f.grow(16)
-				f.run(16, 100*time.Millisecond) // let the congestion windows grow
+				f.measureSends(16, 100*time.Millisecond) // let the congestion windows grow
 				before := f.sentBy(0)
-				b.ReportMetric(f.run(16, 500*time.Millisecond)/1e6, "M/s")
+				b.ReportMetric(f.measureSends(16, 500*time.Millisecond)/1e6, "M/s")
 				all, after := uint64(0), f.sentBy(0)
 				for q := range after {
 					after[q] -= before[q]

@@ -11,24 +11,24 @@ import (
 // atomicRules returns the rules that the two atomics have in common.
 func (e extension) atomicRules() []rule {
 	return []rule{
-		e.refused("solicited is DAT_INVALID_PARAMETER", ErrInvalidParameter,
+		e.postErrorRule("solicited is DAT_INVALID_PARAMETER", ErrInvalidParameter,
 			func(_ *testing.T, x *point, w *word) error { return e.easy(x, 1, w, CompletionSolicitedWait) }),
-		e.refused("a local range shorter than 8 bytes is DAT_LENGTH_ERROR", ErrLengthError,
+		e.postErrorRule("a local range shorter than 8 bytes is DAT_LENGTH_ERROR", ErrLengthError,
 			func(_ *testing.T, x *point, w *word) error { return e.post(x, x.lmr.Segment(0, 7), 1, w.at(), 0) }),
-		e.refused("an empty local range is DAT_LENGTH_ERROR", ErrLengthError,
+		e.postErrorRule("an empty local range is DAT_LENGTH_ERROR", ErrLengthError,
 			func(_ *testing.T, x *point, w *word) error { return e.post(x, LMRTriplet{}, 1, w.at(), 0) }),
-		e.refused("an LMR without local write is DAT_PRIVILEGES_VIOLATION", ErrPrivilegesViolation,
+		e.postErrorRule("an LMR without local write is DAT_PRIVILEGES_VIOLATION", ErrPrivilegesViolation,
 			func(t *testing.T, x *point, w *word) error {
 				l := must(x.host.ia.CreateLMR(make([]byte, 8), x.host.pz, MemAll&^MemLocalWrite))(t)
 				return e.post(x, l.Segment(0, 8), 1, w.at(), 0)
 			}),
-		e.denied("without remote atomic it is DAT_DTO_ERR_REMOTE_ACCESS", MemAll, func(_ *testing.T, w *word) RMRTriplet { return w.at() }),
-		e.denied("without remote read it is DAT_DTO_ERR_REMOTE_ACCESS", allOfMemory&^MemRemoteRead,
+		e.refusedAccessRule("without remote atomic it is DAT_DTO_ERR_REMOTE_ACCESS", MemAll, func(_ *testing.T, w *word) RMRTriplet { return w.at() }),
+		e.refusedAccessRule("without remote read it is DAT_DTO_ERR_REMOTE_ACCESS", allOfMemory&^MemRemoteRead,
 			func(_ *testing.T, w *word) RMRTriplet { return w.at() }),
-		e.denied("remote atomic alone is DAT_DTO_ERR_REMOTE_ACCESS", MemRemoteAtomic, func(_ *testing.T, w *word) RMRTriplet { return w.at() }),
-		e.denied("a word that is not aligned to 8 bytes is DAT_DTO_ERR_REMOTE_ACCESS", allOfMemory,
+		e.refusedAccessRule("remote atomic alone is DAT_DTO_ERR_REMOTE_ACCESS", MemRemoteAtomic, func(_ *testing.T, w *word) RMRTriplet { return w.at() }),
+		e.refusedAccessRule("a word that is not aligned to 8 bytes is DAT_DTO_ERR_REMOTE_ACCESS", allOfMemory,
 			func(_ *testing.T, w *word) RMRTriplet { return w.lmr.Remote(4, 8) }),
-		e.denied("nor is one byte off", allOfMemory, func(_ *testing.T, w *word) RMRTriplet { return w.lmr.Remote(9, 8) }),
+		e.refusedAccessRule("nor is one byte off", allOfMemory, func(_ *testing.T, w *word) RMRTriplet { return w.lmr.Remote(9, 8) }),
 		{"MaxRDMAReadOut 0 is DAT_INVALID_PARAMETER", func(t *testing.T, n network) {
 			a, b := newHosts(t, n, Options{})
 			attr := DefaultEPAttr()
@@ -37,7 +37,7 @@ func (e extension) atomicRules() []rule {
 			join(x, y)
 			wants(t, "post", e.easy(x, 1, b.word(allOfMemory), 0), ErrInvalidParameter)
 			ok(t, e.easy(y, 2, a.word(allOfMemory), 0)) // in the opposite direction
-			y.extended(y.request, 2, e, DTOSuccess, 8)
+			y.awaitExtended(y.request, 2, e, DTOSuccess, 8)
 			x.still()
 		}},
 		{"MaxRDMAReadIn 0 at the peer is DAT_INVALID_PARAMETER", func(t *testing.T, n network) {
@@ -60,14 +60,14 @@ func (e extension) atomicRules() []rule {
 				ok(t, x.PostRDMARead(x.seg(64, 8), 2*i+1, y.lmr.Remote(0, 8), 0))
 			}
 			for i := range uint64(20) {
-				x.extended(x.request, 2*i, e, DTOSuccess, 8)
+				x.awaitExtended(x.request, 2*i, e, DTOSuccess, 8)
 				x.done(x.request, 2*i+1, DTORDMARead, DTOSuccess, 8)
 			}
 		}},
 		{"MaxRDMASize does not bound it", func(t *testing.T, n network) {
-			limited(&EPAttr{MaxRequestDTOs: 4, MaxRDMAReadOut: 1, MaxRDMASize: 4}, func(t *testing.T, x, y *point) {
+			withLimits(&EPAttr{MaxRequestDTOs: 4, MaxRDMAReadOut: 1, MaxRDMASize: 4}, func(t *testing.T, x, y *point) {
 				ok(t, e.easy(x, 1, y.host.word(allOfMemory), 0))
-				x.extended(x.request, 1, e, DTOSuccess, 8)
+				x.awaitExtended(x.request, 1, e, DTOSuccess, 8)
 			})(t, n)
 		}},
 		{"it stores 8 bytes and no byte beside them, at any alignment", func(t *testing.T, n network) {
@@ -79,7 +79,7 @@ func (e extension) atomicRules() []rule {
 				fill(x.mem[:64], 0x55)
 				was := w.value()
 				ok(t, e.post(x, x.lmr.Segment(off, 24), 1, w.lmr.Remote(8, 16), 0))
-				x.extended(x.request, 1, e, DTOSuccess, 8)
+				x.awaitExtended(x.request, 1, e, DTOSuccess, 8)
 				equal(t, "old value", number(x, off), any(was))
 				same(t, x.mem[:off], bytes.Repeat([]byte{0x55}, off))
 				same(t, x.mem[off+8:64], bytes.Repeat([]byte{0x55}, 56-off))
@@ -91,7 +91,7 @@ func (e extension) atomicRules() []rule {
 			x, y := pair(a, b, nil)
 			ok(t, y.PostRecv(y.seg(0, 8), 5, 0))
 			ok(t, e.easy(x, 1, b.word(allOfMemory), 0))
-			x.extended(x.request, 1, e, DTOSuccess, 8)
+			x.awaitExtended(x.request, 1, e, DTOSuccess, 8)
 			y.still()
 			ok(t, x.PostSend(x.seg(0, 8), 2, 0))
 			y.done(y.recv, 5, DTOReceive, DTOSuccess, 8)
@@ -104,7 +104,7 @@ func (e extension) atomicRules() []rule {
 				binary.NativeEndian.PutUint64(x.mem, v<<56|v)
 				ok(t, x.PostRDMAWrite(x.seg(0, 8), 1, w.at(), CompletionSuppress))
 				ok(t, e.post(x, x.lmr.Segment(64, 8), 2, w.at(), 0))
-				x.extended(x.request, 2, e, DTOSuccess, 8)
+				x.awaitExtended(x.request, 2, e, DTOSuccess, 8)
 				equal(t, "old value", number(x, 64), any(v<<56|v))
 			}
 		}},
@@ -130,7 +130,7 @@ func (e extension) atomicRules() []rule {
 			ok(t, l.Free())
 			ok(t, y.PostRecv(y.seg(0, 8), 3, 0))
 			x.done(x.request, 1, DTOSend, DTOSuccess, 8)
-			x.extended(x.request, 2, e, DTOLocalProtection, 0)
+			x.awaitExtended(x.request, 2, e, DTOLocalProtection, 0)
 			broke(x, y)
 			same(t, mem, make([]byte, 8))
 		}},
@@ -148,7 +148,7 @@ var postFetchAndAddRules = slices.Concat(fetchAdd.postRules(), fetchAdd.atomicRu
 		} {
 			was := w.value()
 			ok(t, x.PostFetchAdd(tc.add, x.lmr.Segment(8, 8), uint64(i), w.at(), 0))
-			x.extended(x.request, uint64(i), fetchAdd, DTOSuccess, 8)
+			x.awaitExtended(x.request, uint64(i), fetchAdd, DTOSuccess, 8)
 			equal(t, "old value", number(x, 8), any(was))
 			equal(t, "sum", w.value(), tc.sum)
 		}
@@ -160,7 +160,7 @@ var postFetchAndAddRules = slices.Concat(fetchAdd.postRules(), fetchAdd.atomicRu
 		w := b.word(allOfMemory)
 		w.set(^uint64(0))
 		ok(t, x.PostFetchAdd(3, x.lmr.Segment(8, 8), 1, w.at(), 0))
-		x.extended(x.request, 1, fetchAdd, DTOSuccess, 8)
+		x.awaitExtended(x.request, 1, fetchAdd, DTOSuccess, 8)
 		equal(t, "old value", number(x, 8), any(^uint64(0)))
 		equal(t, "sum", w.value(), 2)
 	}},
@@ -181,7 +181,7 @@ var postFetchAndAddRules = slices.Concat(fetchAdd.postRules(), fetchAdd.atomicRu
 		seen := map[any]bool{}
 		for _, x := range points {
 			for i := range each {
-				x.extended(x.request, uint64(i), fetchAdd, DTOSuccess, 8)
+				x.awaitExtended(x.request, uint64(i), fetchAdd, DTOSuccess, 8)
 				seen[number(x, 8*i)] = true
 			}
 		}
@@ -207,7 +207,7 @@ var postFetchAndAddRules = slices.Concat(fetchAdd.postRules(), fetchAdd.atomicRu
 		}()
 		for i := range uint64(200) {
 			ok(t, x.PostFetchAdd(1, x.lmr.Segment(8, 8), i, w, 0))
-			x.extended(x.request, i, fetchAdd, DTOSuccess, 8)
+			x.awaitExtended(x.request, i, fetchAdd, DTOSuccess, 8)
 		}
 		close(stop)
 		here := <-added
@@ -223,7 +223,7 @@ var postFetchAndAddRules = slices.Concat(fetchAdd.postRules(), fetchAdd.atomicRu
 		}
 		ok(t, x.PostFetchAdd(1, x.lmr.Segment(8, 8), 255, w.at(), 0))
 		await(t, x.request, EventIBDTO)
-		x.peer.letGo()
+		x.peer.memoryBarrier()
 		equal(t, "sum", w.value(), 256)
 	}},
 	{"a read fenced behind it sees it", func(t *testing.T, n network) {
@@ -257,7 +257,7 @@ var postCmpAndSwapRules = slices.Concat(cmpSwap.postRules(), cmpSwap.atomicRules
 		} {
 			w.set(tc.was)
 			ok(t, x.PostCmpSwap(tc.compare, tc.swap, x.lmr.Segment(8, 8), uint64(i), w.at(), 0))
-			x.extended(x.request, uint64(i), cmpSwap, DTOSuccess, 8)
+			x.awaitExtended(x.request, uint64(i), cmpSwap, DTOSuccess, 8)
 			equal(t, "old value", number(x, 8), any(tc.was))
 			equal(t, "word", w.value(), tc.want)
 		}
@@ -277,7 +277,7 @@ var postCmpAndSwapRules = slices.Concat(cmpSwap.postRules(), cmpSwap.atomicRules
 				ok(t, x.PostCmpSwap(0, uint64(i+1), x.lmr.Segment(8, 8), 1, w.at(), 0))
 			}
 			for _, x := range points {
-				x.extended(x.request, 1, cmpSwap, DTOSuccess, 8)
+				x.awaitExtended(x.request, 1, cmpSwap, DTOSuccess, 8)
 			}
 			won := 0
 			for i, x := range points {
@@ -297,10 +297,10 @@ var postCmpAndSwapRules = slices.Concat(cmpSwap.postRules(), cmpSwap.atomicRules
 		ok(t, x.PostFetchAdd(2, x.lmr.Segment(16, 8), 2, w.at(), 0))
 		ok(t, x.PostCmpSwap(7, 9, x.lmr.Segment(24, 8), 3, w.at(), 0))
 		ok(t, x.PostFetchAdd(1, x.lmr.Segment(32, 8), 4, w.at(), 0))
-		x.extended(x.request, 1, cmpSwap, DTOSuccess, 8)
-		x.extended(x.request, 2, fetchAdd, DTOSuccess, 8)
-		x.extended(x.request, 3, cmpSwap, DTOSuccess, 8)
-		x.extended(x.request, 4, fetchAdd, DTOSuccess, 8)
+		x.awaitExtended(x.request, 1, cmpSwap, DTOSuccess, 8)
+		x.awaitExtended(x.request, 2, fetchAdd, DTOSuccess, 8)
+		x.awaitExtended(x.request, 3, cmpSwap, DTOSuccess, 8)
+		x.awaitExtended(x.request, 4, fetchAdd, DTOSuccess, 8)
 		for i, want := range []uint64{0, 5, 7, 9} {
 			equal(t, "old value", number(x, 8+8*i), any(want))
 		}
@@ -311,7 +311,7 @@ var postCmpAndSwapRules = slices.Concat(cmpSwap.postRules(), cmpSwap.atomicRules
 		x, _ := pair(b, b, nil)
 		w := b.word(allOfMemory)
 		ok(t, x.PostCmpSwap(0, 5, x.lmr.Segment(8, 8), 1, w.at(), 0))
-		x.extended(x.request, 1, cmpSwap, DTOSuccess, 8)
+		x.awaitExtended(x.request, 1, cmpSwap, DTOSuccess, 8)
 		equal(t, "word", w.value(), 5)
 	}},
 	{"remote atomic is a separate privilege, which DAT_MEM_PRIV_ALL does not include", func(t *testing.T, n network) {

@@ -143,7 +143,7 @@ var bindLifeRules = []rule{
 				t.Fatalf("completion %d is %v %v of %d: %v", i, ev.Number, ev.Status, ev.Cookie, err)
 			}
 		}
-		y.letGo()
+		y.memoryBarrier()
 	})},
 	{"requests posted after a bind wait for the bind, so that a send may carry the context", together(func(t *testing.T, x, y *point) {
 		r := must(y.host.pz.CreateRMR())(t)
@@ -161,7 +161,7 @@ var bindLifeRules = []rule{
 	})},
 	{"a fence makes a bind wait for the reads before it", together(func(t *testing.T, x, y *point) {
 		fillRandom(y.mem, 5)
-		y.letGo()
+		y.memoryBarrier()
 		for i := range uint64(8) {
 			r := must(x.host.pz.CreateRMR())(t)
 			to := x.bind(r, x.lmr, 0, 30000, remoteRights)

@@ -39,9 +39,9 @@ func cnoWaiting(t testing.TB, c *CNO, n int) {
 	})
 }
 
-// The function triggered takes the trigger that a CNO keeps for the next Wait. The trigger must be that of the EVD
-// which the argument want names. If want is nil, the CNO must keep no trigger.
-func triggered(t testing.TB, c *CNO, want *EVD) {
+// expectTrigger takes the trigger that a CNO keeps for the next Wait. It must be a trigger of the EVD want. If want is
+// nil, the CNO must keep no trigger.
+func expectTrigger(t testing.TB, c *CNO, want *EVD) {
 	t.Helper()
 	got, err := c.Wait(0)
 	switch {
@@ -75,7 +75,7 @@ func freedCNO(call func(c *CNO) error) rule {
 var cnoRules = []topic{
 	{"dat_cno_create", []rule{
 		onHost("it is idle at first", func(t *testing.T, h *host) {
-			triggered(t, must(h.ia.CreateCNO(nil))(t), nil)
+			expectTrigger(t, must(h.ia.CreateCNO(nil))(t), nil)
 		}),
 		onHost("the agent is called with the EVD at the first trigger, and not again", func(t *testing.T, h *host) {
 			f, called := agent()
@@ -110,7 +110,7 @@ var cnoRules = []topic{
 			done := make(chan error, 1)
 			c := must(b.ia.CreateCNO(func(*EVD) { done <- errors.Join(y.PostRecv(nil, 7, 0), y.Disconnect(CloseAbrupt)) }))(t)
 			ok(t, y.recv.ModifyCNO(c))
-			sends(x, y, 1)
+			sendMessages(x, y, 1)
 			ok(t, result(t, done))
 			x.expect(EventDisconnected)
 		}},
@@ -191,7 +191,7 @@ var cnoRules = []topic{
 			ok(t, c.ModifyAgent(nil))
 			e := h.soft(8, c)
 			says(t, e, 1)
-			triggered(t, c, e)
+			expectTrigger(t, c, e)
 			if len(called) > 0 {
 				t.Error("it was called")
 			}
@@ -240,7 +240,7 @@ var cnoRules = []topic{
 			e := h.soft(8, c)
 			says(t, e, 1)
 			must(c.Trigger())(t)
-			triggered(t, c, nil)
+			expectTrigger(t, c, nil)
 		}),
 		onHost("the trigger of an EVD that was freed is gone", func(t *testing.T, h *host) {
 			c := must(h.ia.CreateCNO(nil))(t)

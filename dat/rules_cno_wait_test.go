@@ -26,15 +26,15 @@ var cnoWaitRules = []rule{
 		if got, err := c.Wait(-1); got != e || err != nil {
 			t.Errorf("got %p, %v", got, err)
 		}
-		triggered(t, c, nil)
+		expectTrigger(t, c, nil)
 	}),
 	onHost("kept triggers count as one trigger, of the EVD that triggered last", func(t *testing.T, h *host) {
 		c := must(h.ia.CreateCNO(nil))(t)
 		e, last := h.soft(8, c), h.soft(8, c)
 		says(t, e, 1, 2)
 		says(t, last, 1)
-		triggered(t, c, last)
-		triggered(t, c, nil)
+		expectTrigger(t, c, last)
+		expectTrigger(t, c, nil)
 		hears(t, e, 1, 2)
 	}),
 	onHost("a waiter is released by a trigger", func(t *testing.T, h *host) {
@@ -46,7 +46,7 @@ var cnoWaitRules = []rule{
 			if w := result(t, got); w.evd != e || w.err != nil {
 				t.Errorf("got %p, %v", w.evd, w.err)
 			}
-			triggered(t, c, nil)
+			expectTrigger(t, c, nil)
 		}
 	}),
 	onHost("each trigger releases one of many waiters", func(t *testing.T, h *host) {
@@ -60,7 +60,7 @@ var cnoWaitRules = []rule{
 			}
 			cnoWaiting(t, c, 3-i)
 		}
-		triggered(t, c, nil)
+		expectTrigger(t, c, nil)
 	}),
 	{"a completion releases a waiter that sleeps", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
@@ -69,7 +69,7 @@ var cnoWaitRules = []rule{
 		ok(t, y.recv.ModifyCNO(c))
 		got := cnoWaits(t, c, 1)
 		asleep(t, b)
-		sends(x, y, 1)
+		sendMessages(x, y, 1)
 		if w := result(t, got); w.evd != y.recv || w.err != nil {
 			t.Errorf("got %p, %v", w.evd, w.err)
 		}
@@ -122,12 +122,12 @@ var cnoWaitRules = []rule{
 		var ev Event
 		ok(t, e.Dequeue(&ev))
 		ok(t, other.Dequeue(&ev))
-		triggered(t, c, e) // one event remains queued
-		triggered(t, c, nil)
+		expectTrigger(t, c, e) // one event remains queued
+		expectTrigger(t, c, nil)
 		ok(t, e.Dequeue(&ev))
-		triggered(t, c, nil)
+		expectTrigger(t, c, nil)
 		says(t, e, 4)
-		triggered(t, c, e)
+		expectTrigger(t, c, e)
 	}),
 	onHost("a disabled EVD does not trigger it", func(t *testing.T, h *host) {
 		c := must(h.ia.CreateCNO(nil))(t)
@@ -147,7 +147,7 @@ var cnoWaitRules = []rule{
 		got := waits(t, e, 1)
 		says(t, e, 1)
 		ok(t, result(t, got).err)
-		triggered(t, c, nil)
+		expectTrigger(t, c, nil)
 	}),
 	onHost("an abrupt close releases every waiter without an EVD and without an error", func(t *testing.T, h *host) {
 		c, empty := must(h.ia.CreateCNO(nil))(t), must(h.ia.CreateCNO(nil))(t)

@@ -229,7 +229,7 @@ var crRejectRules = []rule{
 		ok(t, x.Disconnect(CloseAbrupt))
 		x.expect(EventDisconnected)
 		ok(t, cr.Reject(nil))
-		still(t, x.connect, b.cr, b.ia.AsyncEVD())
+		expectNoEvent(t, x.connect, b.cr, b.ia.AsyncEVD())
 	}},
 	{"the requester can try again", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
@@ -259,7 +259,7 @@ var crHandoffRules = []rule{
 		if p := must(ev.CR.Query())(t); string(p.PrivateData) != "hello" || p.RemoteAddress != a.addr {
 			t.Errorf("request: %+v", p)
 		}
-		still(t, x.connect)
+		expectNoEvent(t, x.connect)
 		wants(t, "the old request", cr.Accept(y.EP, nil), ErrInvalidHandle)
 		ok(t, ev.CR.Accept(y.EP, nil))
 		x.expect(EventEstablished)
@@ -319,7 +319,7 @@ var crHandoffRules = []rule{
 		x := asks(a, b, testQual)
 		ok(t, b.request(t).Handoff(9))
 		x.expect(EventNonPeerRejected)
-		still(t, b.cr)
+		expectNoEvent(t, b.cr)
 	}},
 	{"where the backlog is full the requester is refused", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})

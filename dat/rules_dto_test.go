@@ -31,7 +31,7 @@ var epPostSendRules = append(refusals(postSend), []rule{
 	})},
 	{"it does not complete before the peer has a receive", joined(func(t *testing.T, x, y *point) {
 		ok(t, x.PostSend(x.seg(0, 8), 1, 0))
-		still(t, x.request)
+		expectNoEvent(t, x.request)
 		ok(t, y.PostRecv(y.seg(0, 8), 1, 0))
 		x.done(x.request, 1, DTOSend, DTOSuccess, 8)
 	})},
@@ -39,7 +39,7 @@ var epPostSendRules = append(refusals(postSend), []rule{
 		ok(t, y.PostRecv(y.seg(0, 8), 1, 0))
 		ok(t, x.PostSend(x.seg(0, 8), 1, CompletionSuppress|CompletionSolicitedWait|CompletionBarrierFence))
 		y.done(y.recv, 1, DTOReceive, DTOSuccess, 8)
-		still(t, x.request)
+		expectNoEvent(t, x.request)
 	})},
 	{"an endpoint may send to itself in the same process and adapter", func(t *testing.T, n network) {
 		_, b := newHosts(t, n, Options{})
@@ -140,7 +140,7 @@ var epPostRDMAWriteRules = append(refusals(postWrite), []rule{
 	{"a range that is longer is written as far as the segments go", joined(func(t *testing.T, x, y *point) {
 		fill(x.mem[:64], 0x55)
 		fill(y.mem[:64], 0xaa)
-		y.letGo()
+		y.memoryBarrier()
 		ok(t, x.PostRDMAWrite(x.seg(0, 10), 1, y.lmr.Remote(0, 64), 0))
 		x.done(x.request, 1, DTORDMAWrite, DTOSuccess, 10)
 		same(t, y.mem[:64], append(bytes.Repeat([]byte{0x55}, 10), bytes.Repeat([]byte{0xaa}, 54)...))
@@ -172,7 +172,7 @@ var epPostRDMAWriteRules = append(refusals(postWrite), []rule{
 var epPostRDMAReadRules = append(refusals(postRead), []rule{
 	{"the bytes are here, and the peer gets no event", joined(func(t *testing.T, x, y *point) {
 		fillRandom(y.mem[:3000], 1)
-		y.letGo()
+		y.memoryBarrier()
 		ok(t, x.PostRDMARead(x.seg(1000, 3000), 1, y.lmr.Remote(0, 3000), 0))
 		x.done(x.request, 1, DTORDMARead, DTOSuccess, 3000)
 		same(t, x.mem[1000:4000], y.mem[:3000])
@@ -181,7 +181,7 @@ var epPostRDMAReadRules = append(refusals(postRead), []rule{
 	{"local memory beyond the length of the range is unchanged", joined(func(t *testing.T, x, y *point) {
 		fill(x.mem[:64], 0xaa)
 		fill(y.mem[:64], 0x55)
-		y.letGo()
+		y.memoryBarrier()
 		ok(t, x.PostRDMARead([]LMRTriplet{x.lmr.Segment(0, 5), x.lmr.Segment(5, 59)}, 1, y.lmr.Remote(0, 10), 0))
 		x.done(x.request, 1, DTORDMARead, DTOSuccess, 10)
 		same(t, x.mem[:64], append(bytes.Repeat([]byte{0x55}, 10), bytes.Repeat([]byte{0xaa}, 54)...))
@@ -204,7 +204,7 @@ var epPostRDMAReadRules = append(refusals(postRead), []rule{
 	{"more than may be outstanding wait their turn", joinedWith(Options{},
 		&EPAttr{MaxRecvDTOs: 1, MaxRequestDTOs: 64, MaxRDMAReadIn: 1, MaxRDMAReadOut: 2}, func(t *testing.T, x, y *point) {
 			fillRandom(y.mem[:6400], 1)
-			y.letGo()
+			y.memoryBarrier()
 			for i := range 64 {
 				ok(t, x.PostRDMARead(x.seg(i*100, 100), uint64(i), y.lmr.Remote(i*100, 100), 0))
 			}

@@ -79,7 +79,7 @@ func limitRules() (all []rule) {
 var epCreateRules = append(limitRules(), []rule{
 	{"a new endpoint is unconnected", func(t *testing.T, n network) {
 		s := newStage(t, n, EPUnconnected, Options{})
-		s.is(EPUnconnected)
+		s.checkState(EPUnconnected)
 		s.p.still()
 	}},
 	{"attributes that are nil are the defaults", func(t *testing.T, n network) {

@@ -122,7 +122,7 @@ var epModifyRules = append(modifyRules(), []rule{
 		x.recv, x.request, x.connect = p.RecvEVD, p.RequestEVD, p.ConnectEVD
 		join(x, y)
 		proves(x, y)
-		still(t, old...)
+		expectNoEvent(t, old...)
 	}},
 	{"a dispatcher that is nil is none", func(t *testing.T, n network) {
 		p := newHost(t, n, 0, Options{}).point(nil)

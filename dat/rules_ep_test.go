@@ -142,7 +142,7 @@ var epDisconnectRules = []rule{
 	{"flags are abrupt or graceful", func(t *testing.T, n network) {
 		s := newStage(t, n, EPConnected, Options{})
 		wants(t, "flags 2", s.p.Disconnect(2), ErrInvalidParameter)
-		s.is(EPConnected)
+		s.checkState(EPConnected)
 	}},
 	{"both ends get one event", func(t *testing.T, n network) {
 		s := newStage(t, n, EPConnected, Options{})
@@ -151,14 +151,14 @@ var epDisconnectRules = []rule{
 		s.peer.expect(EventDisconnected)
 		ok(t, s.p.Disconnect(CloseAbrupt))
 		ok(t, s.peer.Disconnect(CloseGraceful))
-		still(t, s.p.connect, s.peer.connect)
+		expectNoEvent(t, s.p.connect, s.peer.connect)
 	}},
 	{"both sides get one event if both disconnect at the same time", func(t *testing.T, n network) {
 		s := newStage(t, n, EPConnected, Options{})
 		atOnce(t, s.p, s.peer, CloseAbrupt)
 		s.p.expect(EventDisconnected)
 		s.peer.expect(EventDisconnected)
-		still(t, s.p.connect, s.peer.connect)
+		expectNoEvent(t, s.p.connect, s.peer.connect)
 	}},
 	{"an abrupt disconnect flushes outstanding operations in posting order", func(t *testing.T, n network) {
 		s := newStage(t, n, EPConnected, Options{})
@@ -226,7 +226,7 @@ var epResetRules = []rule{
 		s.p.expect(EventDisconnected)
 		s.p.done(s.p.recv, 1, DTOReceive, DTOFlushed, 0)
 		s.p.done(s.p.request, 2, DTOSend, DTOFlushed, 0)
-		s.is(EPUnconnected)
+		s.checkState(EPUnconnected)
 	}},
 	{"the endpoint can be connected again, as active and as passive side", func(t *testing.T, n network) {
 		s := newStage(t, n, EPConnected, Options{})
@@ -248,7 +248,7 @@ var epResetRules = []rule{
 		s := newStage(t, n, EPDisconnected, Options{})
 		ok(t, s.p.Reset())
 		s.reserve()
-		s.is(EPReserved)
+		s.checkState(EPReserved)
 	}},
 	{"one that is freed, of a closed adapter or nil is no handle", func(t *testing.T, n network) {
 		h := newHost(t, n, 0, Options{})

@@ -16,7 +16,7 @@ var errorRules = []rule{
 		for _, priv := range []MemPriv{MemRemoteRead | MemRemoteWrite, MemRemoteAtomic, MemLocalRead, MemNone} {
 			x1, y1 := pair(a, b, nil)
 			ok(t, x1.PostFetchAdd(1, x1.lmr.Segment(0, 8), 1, b.word(priv).at(), 0))
-			x1.extended(x1.request, 1, fetchAdd, DTORemoteAccess, 0)
+			x1.awaitExtended(x1.request, 1, fetchAdd, DTORemoteAccess, 0)
 			x2, y2 := x1.again(), y1.again()
 			x2.dial(b, nil)
 			ok(t, b.request(t).Accept(y2.EP, nil))
@@ -29,8 +29,8 @@ var errorRules = []rule{
 			}
 			x2.peer, y2.peer = y2, x2
 			proves(x2, y2)
-			still(t, x2.connect)
-			still(t, y2.connect)
+			expectNoEvent(t, x2.connect)
+			expectNoEvent(t, y2.connect)
 		}
 		proves(x, y)
 		x.still()
@@ -69,21 +69,21 @@ var errorRules = []rule{
 			x.done(x.request, 1, DTOSend, DTOReceiverNotReady, 0)
 			x.expect(EventBroken)
 		})},
-	{"a write with a wrong context ends the connection at both sides", denied(postWrite, func(_ *point, r *RMRTriplet) { r.Context ^= 1 << 9 })},
-	{"a read with a wrong context ends the connection at both sides", denied(postRead, func(_ *point, r *RMRTriplet) { r.Context ^= 1 << 9 })},
-	{"a write out of the range ends the connection at both sides", denied(postWrite, func(_ *point, r *RMRTriplet) { r.Address += pointMem - 7 })},
-	{"a read out of the range ends the connection at both sides", denied(postRead, func(_ *point, r *RMRTriplet) { r.Address -= 1 })},
-	{"a write without the right ends the connection at both sides", denied(postWrite, func(y *point, r *RMRTriplet) {
+	{"a write with a wrong context ends the connection at both sides", refusedAccess(postWrite, func(_ *point, r *RMRTriplet) { r.Context ^= 1 << 9 })},
+	{"a read with a wrong context ends the connection at both sides", refusedAccess(postRead, func(_ *point, r *RMRTriplet) { r.Context ^= 1 << 9 })},
+	{"a write out of the range ends the connection at both sides", refusedAccess(postWrite, func(_ *point, r *RMRTriplet) { r.Address += pointMem - 7 })},
+	{"a read out of the range ends the connection at both sides", refusedAccess(postRead, func(_ *point, r *RMRTriplet) { r.Address -= 1 })},
+	{"a write without the right ends the connection at both sides", refusedAccess(postWrite, func(y *point, r *RMRTriplet) {
 		*r = y.region(MemAll&^MemRemoteWrite).Remote(0, 8)
 	})},
-	{"a read without the right ends the connection at both sides", denied(postRead, func(y *point, r *RMRTriplet) {
+	{"a read without the right ends the connection at both sides", refusedAccess(postRead, func(y *point, r *RMRTriplet) {
 		*r = y.region(MemAll&^MemRemoteRead).Remote(0, 8)
 	})},
-	{"a write to another zone ends the connection at both sides", denied(postWrite, foreignZone)},
-	{"a read of another zone ends the connection at both sides", denied(postRead, foreignZone)},
-	{"a write to memory that was freed ends the connection at both sides", denied(postWrite, freedMemory)},
-	{"a read of memory that was freed ends the connection at both sides", denied(postRead, freedMemory)},
-	{"a local context is none for peers", denied(postWrite, func(y *point, r *RMRTriplet) { r.Context = y.lmr.Context() })},
+	{"a write to another zone ends the connection at both sides", refusedAccess(postWrite, foreignZone)},
+	{"a read of another zone ends the connection at both sides", refusedAccess(postRead, foreignZone)},
+	{"a write to memory that was freed ends the connection at both sides", refusedAccess(postWrite, freedMemory)},
+	{"a read of memory that was freed ends the connection at both sides", refusedAccess(postRead, freedMemory)},
+	{"a local context is none for peers", refusedAccess(postWrite, func(y *point, r *RMRTriplet) { r.Context = y.lmr.Context() })},
 	{"a peer that falls silent breaks the connection", func(t *testing.T, n network) {
 		silent := new(atomic.Bool)
 		a, b := newHosts(t, n, Options{Limits: Limits{GiveUp: 100 * time.Millisecond, KeepAlive: 100 * time.Millisecond},
@@ -177,12 +177,12 @@ var errorRules = []rule{
 	})},
 }
 
-// The function denied returns a test of an RDMA operation that the peer must refuse. Its argument change is a function
-// that makes the remote range invalid. The refusal ends the connection at both sides.
-func denied(p post, change func(y *point, r *RMRTriplet)) func(*testing.T, network) {
+// refusedAccess returns a test of an RDMA operation that the peer must refuse. The caller's function invalidate makes
+// the remote range invalid. The refusal ends the connection at both sides.
+func refusedAccess(p post, invalidate func(y *point, r *RMRTriplet)) func(*testing.T, network) {
 	return joined(func(t *testing.T, x, y *point) {
 		to := y.lmr.Remote(0, 8)
-		change(y, &to)
+		invalidate(y, &to)
 		fill(x.mem[:8], 0x55)
 		access(t, x, p.op, 1, to)
 		x.done(x.request, 1, p.op, DTORemoteAccess, 0)

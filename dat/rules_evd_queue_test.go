@@ -104,7 +104,7 @@ var dequeueRules = []rule{
 		e := must(b.ia.CreateEVD(300, nil, EVDDTO|EVDSoftware))(t)
 		y.rebuild(e, y.request, nil)
 		join(x, y)
-		sends(x, y, 100)
+		sendMessages(x, y, 100)
 		eventually(t, "arrival of all", func() bool { return e.Len() == 100 })
 		for range 100 {
 			says(t, e, 1)
@@ -148,7 +148,7 @@ var dequeueRules = []rule{
 		a, b := newHosts(t, n, Options{})
 		x, y := a.point(nil), b.pointWith(nil, pointMem, 4)
 		join(x, y)
-		sends(x, y, y.recv.QLen()+1)
+		sendMessages(x, y, y.recv.QLen()+1)
 		await(t, b.ia.AsyncEVD(), EventAsyncEVDOverflow)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -163,7 +163,7 @@ var dequeueRules = []rule{
 			await(t, y.recv, EventDTOCompletion)
 		}
 		wants(t, "emptied", y.recv.Dequeue(new(Event)), ErrQueueEmpty)
-		sends(x, y, 1)
+		sendMessages(x, y, 1)
 		ok(t, next())
 	}},
 	onHost("leaving an iterator leaves the other events", func(t *testing.T, h *host) {
@@ -197,7 +197,7 @@ var postSERules = []rule{
 			wants(t, "post", e.PostSE(2), ErrQueueFull)
 		}
 		hears(t, e, 0, 1)
-		still(t, e, h.ia.AsyncEVD())
+		expectNoEvent(t, e, h.ia.AsyncEVD())
 		says(t, e, 3)
 	}),
 	onHost("a dispatcher without the software stream refuses it", func(t *testing.T, h *host) {
@@ -221,7 +221,7 @@ var postSERules = []rule{
 		c := must(h.ia.CreateCNO(nil))(t)
 		e := h.soft(2, c)
 		says(t, e, 7)
-		triggered(t, c, e)
+		expectTrigger(t, c, e)
 	}),
 	freedEVD(func(e *EVD) error { return e.PostSE(nil) }),
 }
@@ -285,12 +285,12 @@ var resizeRules = []rule{
 		a, b := newHosts(t, n, Options{})
 		x, y := a.point(nil), b.pointWith(nil, pointMem, 4)
 		join(x, y)
-		sends(x, y, 4)
+		sendMessages(x, y, 4)
 		eventually(t, "arrival of four", func() bool { return y.recv.Len() == 4 })
 		wants(t, "too small", y.recv.Resize(3), ErrInvalidState)
 		ok(t, y.recv.Resize(6))
 		room := y.recv.QLen() - 4
-		sends(x, y, room+1)
+		sendMessages(x, y, room+1)
 		await(t, b.ia.AsyncEVD(), EventAsyncEVDOverflow)
 		for i := range 4 {
 			y.done(y.recv, uint64(i), DTOReceive, DTOSuccess, 8)
@@ -298,7 +298,7 @@ var resizeRules = []rule{
 		for i := range room {
 			y.done(y.recv, uint64(i), DTOReceive, DTOSuccess, 8)
 		}
-		still(t, y.recv)
+		expectNoEvent(t, y.recv)
 		proves(x, y)
 	}},
 	{"completions that arrive meanwhile are not lost", func(t *testing.T, n network) {
@@ -333,7 +333,7 @@ var resizeRules = []rule{
 			taken.Add(1)
 		}
 		ok(t, result(t, got))
-		still(t, x.request, a.ia.AsyncEVD())
+		expectNoEvent(t, x.request, a.ia.AsyncEVD())
 	}},
 	freedEVD(func(e *EVD) error { return e.Resize(1) }),
 }

@@ -191,7 +191,7 @@ var evdCreateRules = []rule{
 		x, y := a.point(nil), b.pointWith(nil, pointMem, 3)
 		join(x, y)
 		for round := range 2 { // the second overflow is reported too, because the queue was emptied
-			sends(x, y, y.recv.QLen()+2)
+			sendMessages(x, y, y.recv.QLen()+2)
 			ev := await(t, b.ia.AsyncEVD(), EventAsyncEVDOverflow)
 			if ev.Source != any(y.recv) || ev.Reason != ReasonEVDOverflow || ev.EVD != b.ia.AsyncEVD() {
 				t.Errorf("round %d: %+v names another dispatcher or reason", round, ev)
@@ -199,7 +199,7 @@ var evdCreateRules = []rule{
 			for i := range y.recv.QLen() {
 				y.done(y.recv, uint64(i), DTOReceive, DTOSuccess, 8)
 			}
-			still(t, y.recv, b.ia.AsyncEVD())
+			expectNoEvent(t, y.recv, b.ia.AsyncEVD())
 		}
 	}},
 	{"its length bounds completions and software events together", func(t *testing.T, n network) {
@@ -209,7 +209,7 @@ var evdCreateRules = []rule{
 		y.rebuild(e, y.request, nil)
 		join(x, y)
 		says(t, e, 0, 1)
-		sends(x, y, 3)
+		sendMessages(x, y, 3)
 		await(t, b.ia.AsyncEVD(), EventAsyncEVDOverflow)
 		wants(t, "software event", e.PostSE(2), ErrQueueFull)
 		if e.Len() != 4 {
@@ -224,7 +224,7 @@ var evdCreateRules = []rule{
 			x := a.point(nil)
 			ys[i] = b.pointWith(nil, pointMem, 1)
 			join(x, ys[i])
-			sends(x, ys[i], 2)
+			sendMessages(x, ys[i], 2)
 		}
 		async := b.ia.AsyncEVD()
 		eventually(t, "catastrophe", func() bool { return async.Len() == 2 })
@@ -234,7 +234,7 @@ var evdCreateRules = []rule{
 		if ev := await(t, async, EventAsyncIACatastrophic); ev.Source != any(b.ia) || ev.Reason != ReasonIACatastrophic {
 			t.Errorf("the catastrophe is of %v, reason %d", ev.Source, ev.Reason)
 		}
-		still(t, async)
+		expectNoEvent(t, async)
 	}},
 }
 
@@ -294,8 +294,8 @@ var evdModifyCNORules = []rule{
 		e := h.soft(4, before)
 		ok(t, e.ModifyCNO(after))
 		says(t, e, 1)
-		triggered(t, before, nil)
-		triggered(t, after, e)
+		expectTrigger(t, before, nil)
+		expectTrigger(t, after, e)
 		if got := must(e.Query())(t).CNO; got != after {
 			t.Error("the query names another CNO")
 		}
@@ -305,7 +305,7 @@ var evdModifyCNORules = []rule{
 		e := h.soft(4, c)
 		ok(t, e.ModifyCNO(nil))
 		says(t, e, 1)
-		triggered(t, c, nil)
+		expectTrigger(t, c, nil)
 		ok(t, c.Free())
 		hears(t, e, 1)
 	}),
@@ -314,7 +314,7 @@ var evdModifyCNORules = []rule{
 		e := h.soft(4, nil)
 		says(t, e, 1)
 		ok(t, e.ModifyCNO(c))
-		triggered(t, c, e)
+		expectTrigger(t, c, e)
 	}),
 	onHost("a disabled dispatcher with events does not trigger the new CNO", func(t *testing.T, h *host) {
 		c := must(h.ia.CreateCNO(nil))(t)
@@ -322,15 +322,15 @@ var evdModifyCNORules = []rule{
 		says(t, e, 1)
 		ok(t, e.Disable())
 		ok(t, e.ModifyCNO(c))
-		triggered(t, c, nil)
+		expectTrigger(t, c, nil)
 	}),
 	onHost("the current CNO changes nothing", func(t *testing.T, h *host) {
 		c := must(h.ia.CreateCNO(nil))(t)
 		e := h.soft(4, c)
 		says(t, e, 1)
-		triggered(t, c, e)
+		expectTrigger(t, c, e)
 		ok(t, e.ModifyCNO(c))
-		triggered(t, c, nil)
+		expectTrigger(t, c, nil)
 	}),
 	onHost("a trigger that the old CNO keeps passes to another of its dispatchers with events", func(t *testing.T, h *host) {
 		c := must(h.ia.CreateCNO(nil))(t)
@@ -338,11 +338,11 @@ var evdModifyCNORules = []rule{
 		says(t, first, 1)
 		says(t, last, 1)
 		ok(t, last.ModifyCNO(nil))
-		triggered(t, c, first)
+		expectTrigger(t, c, first)
 		says(t, idle, 1)
 		hears(t, first, 1)
 		ok(t, idle.ModifyCNO(nil))
-		triggered(t, c, nil)
+		expectTrigger(t, c, nil)
 	}),
 	{"a CNO that is freed or of another adapter is an invalid handle, and the old CNO stays", func(t *testing.T, n network) {
 		h, other := newHost(t, n, 0, Options{}), newHost(t, n, 1, Options{})
@@ -352,7 +352,7 @@ var evdModifyCNORules = []rule{
 		wants(t, "gone", e.ModifyCNO(gone), ErrInvalidHandle)
 		wants(t, "foreign", e.ModifyCNO(must(other.ia.CreateCNO(nil))(t)), ErrInvalidHandle)
 		says(t, e, 1)
-		triggered(t, c, e)
+		expectTrigger(t, c, e)
 	}},
 	freedEVD(func(e *EVD) error { return e.ModifyCNO(nil) }),
 }

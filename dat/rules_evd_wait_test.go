@@ -14,26 +14,26 @@ var evdEnableRules = []rule{
 		e := h.soft(4, c)
 		ok(t, e.Disable())
 		says(t, e, 1)
-		triggered(t, c, nil)
+		expectTrigger(t, c, nil)
 		ok(t, e.Enable())
-		triggered(t, c, e)
+		expectTrigger(t, c, e)
 	}),
 	onHost("an empty dispatcher does not trigger the CNO", func(t *testing.T, h *host) {
 		c := must(h.ia.CreateCNO(nil))(t)
 		e := h.soft(4, c)
 		ok(t, e.Disable())
 		ok(t, e.Enable())
-		triggered(t, c, nil)
+		expectTrigger(t, c, nil)
 		says(t, e, 1)
-		triggered(t, c, e)
+		expectTrigger(t, c, e)
 	}),
 	onHost("enabling an enabled dispatcher does nothing", func(t *testing.T, h *host) {
 		c := must(h.ia.CreateCNO(nil))(t)
 		e := h.soft(4, c)
 		says(t, e, 1)
-		triggered(t, c, e)
+		expectTrigger(t, c, e)
 		ok(t, e.Enable())
-		triggered(t, c, nil)
+		expectTrigger(t, c, nil)
 	}),
 	{"completions trigger the CNO again", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
@@ -42,7 +42,7 @@ var evdEnableRules = []rule{
 		ok(t, y.recv.Disable())
 		ok(t, y.recv.ModifyCNO(c))
 		ok(t, y.recv.Enable())
-		sends(x, y, 1)
+		sendMessages(x, y, 1)
 		if e, err := c.Wait(patience); e != y.recv || err != nil {
 			t.Errorf("got %p, %v, want %p", e, err, y.recv)
 		}
@@ -57,16 +57,16 @@ var evdDisableRules = []rule{
 		c := must(b.ia.CreateCNO(nil))(t)
 		ok(t, y.recv.ModifyCNO(c))
 		ok(t, y.recv.Disable())
-		sends(x, y, 1)
+		sendMessages(x, y, 1)
 		y.done(y.recv, 0, DTOReceive, DTOSuccess, 8)
-		triggered(t, c, nil)
+		expectTrigger(t, c, nil)
 	}},
 	onHost("software events queue and do not trigger the CNO", func(t *testing.T, h *host) {
 		c := must(h.ia.CreateCNO(nil))(t)
 		e := h.soft(4, c)
 		ok(t, e.Disable())
 		says(t, e, 1, 2)
-		triggered(t, c, nil)
+		expectTrigger(t, c, nil)
 		hears(t, e, 1, 2)
 	}),
 	onHost("a waiter is woken as before", func(t *testing.T, h *host) {
@@ -92,7 +92,7 @@ var evdDisableRules = []rule{
 		ok(t, e.Disable())
 		says(t, e, 1)
 		says(t, other, 1)
-		triggered(t, c, other)
+		expectTrigger(t, c, other)
 	}),
 	freedEVD((*EVD).Disable),
 }
@@ -136,14 +136,14 @@ var evdSetUnwaitableRules = []rule{
 		e := h.soft(4, c)
 		ok(t, e.SetUnwaitable())
 		says(t, e, 1)
-		triggered(t, c, e)
+		expectTrigger(t, c, e)
 	}),
 	{"the queue can still overflow", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		x, y := a.point(nil), b.pointWith(nil, pointMem, 1)
 		join(x, y)
 		ok(t, y.recv.SetUnwaitable())
-		sends(x, y, y.recv.QLen()+1)
+		sendMessages(x, y, y.recv.QLen()+1)
 		await(t, b.ia.AsyncEVD(), EventAsyncEVDOverflow)
 	}},
 	onHost("setting it twice is setting it once", func(t *testing.T, h *host) {
@@ -298,9 +298,9 @@ var waitRules = []rule{
 		if w := result(t, got); w.more != 1 {
 			t.Errorf("%d more", w.more)
 		}
-		triggered(t, c, nil)
+		expectTrigger(t, c, nil)
 		says(t, e, 3)
-		triggered(t, c, e)
+		expectTrigger(t, c, e)
 	}),
 	onHost("an abrupt close aborts the waiter", func(t *testing.T, h *host) {
 		e := h.soft(8, nil)
@@ -357,7 +357,7 @@ var waitRules = []rule{
 		x, y := pair(a, b, nil)
 		got := waits(t, y.recv, 1)
 		asleep(t, b)
-		sends(x, y, 1)
+		sendMessages(x, y, 1)
 		if w := result(t, got); w.err != nil || w.ev.Op != DTOReceive {
 			t.Errorf("got %+v", w)
 		}

@@ -64,8 +64,8 @@ func (w *word) set(v uint64) {
 	w.host.ia.a.barrier()
 }
 
-// The method extended waits for the completion of an extended operation and compares the fields of the event.
-func (p *point) extended(e *EVD, cookie uint64, x extension, want DTOStatus, length int) Event {
+// awaitExtended waits for the completion of an extended operation and compares the fields of the event.
+func (p *point) awaitExtended(e *EVD, cookie uint64, x extension, want DTOStatus, length int) Event {
 	t := p.host.t
 	t.Helper()
 	ev := await(t, e, EventIBDTO)
@@ -76,9 +76,9 @@ func (p *point) extended(e *EVD, cookie uint64, x extension, want DTOStatus, len
 	if want == DTOSuccess && ev.Length != uint64(length) {
 		t.Errorf("completion %d: %d bytes, want %d", cookie, ev.Length, length)
 	}
-	p.letGo()
+	p.memoryBarrier()
 	if p.peer != nil {
-		p.peer.letGo()
+		p.peer.memoryBarrier()
 	}
 	return ev
 }
@@ -86,7 +86,7 @@ func (p *point) extended(e *EVD, cookie uint64, x extension, want DTOStatus, len
 // received waits for the completion of a receive that a write with immediate data has consumed.
 func (p *point) received(cookie uint64, imm uint32, length int) {
 	p.host.t.Helper()
-	ev := p.extended(p.recv, cookie, extension{dto: DTOReceiveImm, ext: ExtRDMAWriteImmData}, DTOSuccess, length)
+	ev := p.awaitExtended(p.recv, cookie, extension{dto: DTOReceiveImm, ext: ExtRDMAWriteImmData}, DTOSuccess, length)
 	if ev.Imm != imm {
 		p.host.t.Errorf("immediate data: got %#x, want %#x", ev.Imm, imm)
 	}
@@ -109,8 +109,8 @@ func broke(x, y *point) {
 	equal(x.host.t, "state at the peer", y.State(), EPDisconnected)
 }
 
-// The method refused returns a rule: a post returns an error, queues nothing, and leaves the connection usable.
-func (e extension) refused(name string, want error, post func(t *testing.T, x *point, w *word) error) rule {
+// postErrorRule returns a rule: a post returns an error, queues nothing, and leaves the connection usable.
+func (e extension) postErrorRule(name string, want error, post func(t *testing.T, x *point, w *word) error) rule {
 	return rule{name, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		x, y := pair(a, b, nil)
@@ -125,9 +125,9 @@ func (e extension) refused(name string, want error, post func(t *testing.T, x *p
 	}}
 }
 
-// The method denied returns a rule: the peer refuses the operation on the remote range that the function aim returns.
-// Then the operation completes with DTORemoteAccess, the connection breaks at both sides, and no memory changes.
-func (e extension) denied(name string, priv MemPriv, aim func(t *testing.T, w *word) RMRTriplet) rule {
+// refusedAccessRule returns a rule: the peer refuses the operation on the range that remoteRange returns. Then the
+// operation completes with DTORemoteAccess, the connection breaks at both sides, and no memory changes.
+func (e extension) refusedAccessRule(name string, priv MemPriv, remoteRange func(t *testing.T, w *word) RMRTriplet) rule {
 	return rule{name, func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		u, v := pair(a, b, nil) // a connection that must not be affected
@@ -135,8 +135,8 @@ func (e extension) denied(name string, priv MemPriv, aim func(t *testing.T, w *w
 		w := b.word(priv)
 		fill(w.mem, 0xaa)
 		ok(t, y.PostRecv(y.seg(0, 8), 7, 0))
-		ok(t, e.post(x, x.lmr.Segment(0, 8), 1, aim(t, w), CompletionSuppress))
-		x.extended(x.request, 1, e, DTORemoteAccess, 0)
+		ok(t, e.post(x, x.lmr.Segment(0, 8), 1, remoteRange(t, w), CompletionSuppress))
+		x.awaitExtended(x.request, 1, e, DTORemoteAccess, 0)
 		broke(x, y)
 		y.done(y.recv, 7, DTOReceive, DTOFlushed, 0)
 		same(t, w.mem, bytes.Repeat([]byte{0xaa}, len(w.mem)))
@@ -173,34 +173,34 @@ func (e extension) postRules() []rule {
 		}
 	}
 	return []rule{
-		e.refused("an LMR context that is none is DAT_PRIVILEGES_VIOLATION", ErrPrivilegesViolation,
+		e.postErrorRule("an LMR context that is none is DAT_PRIVILEGES_VIOLATION", ErrPrivilegesViolation,
 			local(LMRTriplet{Context: 0x12345, Length: 8})),
-		e.refused("an LMR that was freed is DAT_PRIVILEGES_VIOLATION", ErrPrivilegesViolation, region(MemAll, own, true)),
-		e.refused("an LMR without local privilege is DAT_PRIVILEGES_VIOLATION", ErrPrivilegesViolation,
+		e.postErrorRule("an LMR that was freed is DAT_PRIVILEGES_VIOLATION", ErrPrivilegesViolation, region(MemAll, own, true)),
+		e.postErrorRule("an LMR without local privilege is DAT_PRIVILEGES_VIOLATION", ErrPrivilegesViolation,
 			region(MemRemoteRead|MemRemoteWrite, own, false)),
-		e.refused("an LMR of another zone is DAT_PROTECTION_VIOLATION", ErrProtectionViolation, region(MemAll, other, false)),
-		e.refused("the zone is looked at before the privileges", ErrProtectionViolation, region(MemNone, other, false)),
-		e.refused("a local range one byte before the LMR is DAT_INVALID_PARAMETER", ErrInvalidParameter,
+		e.postErrorRule("an LMR of another zone is DAT_PROTECTION_VIOLATION", ErrProtectionViolation, region(MemAll, other, false)),
+		e.postErrorRule("the zone is looked at before the privileges", ErrProtectionViolation, region(MemNone, other, false)),
+		e.postErrorRule("a local range one byte before the LMR is DAT_INVALID_PARAMETER", ErrInvalidParameter,
 			func(_ *testing.T, x *point, w *word) error {
 				l := x.lmr.Segment(0, 8)
 				l.Address--
 				return e.post(x, l, 1, w.at(), 0)
 			}),
-		e.refused("a local range one byte beyond the LMR is DAT_INVALID_PARAMETER", ErrInvalidParameter,
+		e.postErrorRule("a local range one byte beyond the LMR is DAT_INVALID_PARAMETER", ErrInvalidParameter,
 			func(_ *testing.T, x *point, w *word) error {
 				return e.post(x, x.lmr.Segment(pointMem-7, 8), 1, w.at(), 0)
 			}),
-		e.refused("a local range that wraps is DAT_INVALID_PARAMETER", ErrInvalidParameter,
+		e.postErrorRule("a local range that wraps is DAT_INVALID_PARAMETER", ErrInvalidParameter,
 			func(_ *testing.T, x *point, w *word) error {
 				return e.post(x, LMRTriplet{Context: x.lmr.Context(), Address: 1<<64 - 4, Length: 8}, 1, w.at(), 0)
 			}),
-		e.refused("a remote range that is too short is DAT_LENGTH_ERROR", ErrLengthError,
+		e.postErrorRule("a remote range that is too short is DAT_LENGTH_ERROR", ErrLengthError,
 			func(_ *testing.T, x *point, w *word) error {
 				return e.post(x, x.lmr.Segment(0, 8), 1, w.lmr.Remote(8, 7), 0)
 			}),
-		e.refused("a flag that is none is DAT_INVALID_PARAMETER", ErrInvalidParameter, flags(0x40)),
-		e.refused("the highest flag is DAT_INVALID_PARAMETER", ErrInvalidParameter, flags(0x80)),
-		e.refused("unsignalled is DAT_INVALID_PARAMETER on an endpoint that is not", ErrInvalidParameter, flags(CompletionUnsignalled)),
+		e.postErrorRule("a flag that is none is DAT_INVALID_PARAMETER", ErrInvalidParameter, flags(0x40)),
+		e.postErrorRule("the highest flag is DAT_INVALID_PARAMETER", ErrInvalidParameter, flags(0x80)),
+		e.postErrorRule("unsignalled is DAT_INVALID_PARAMETER on an endpoint that is not", ErrInvalidParameter, flags(CompletionUnsignalled)),
 		{"an endpoint that was freed is DAT_INVALID_HANDLE", func(t *testing.T, n network) {
 			a, b := newHosts(t, n, Options{})
 			x, _ := pair(a, b, nil)
@@ -244,9 +244,9 @@ func (e extension) postRules() []rule {
 			y.expect(EventDisconnected)
 			w := b.word(allOfMemory)
 			ok(t, e.easy(x, 1, w, 0))
-			x.extended(x.request, 1, e, DTOFlushed, 0)
+			x.awaitExtended(x.request, 1, e, DTOFlushed, 0)
 			ok(t, e.easy(x, 2, w, CompletionSuppress))
-			x.extended(x.request, 2, e, DTOFlushed, 0)
+			x.awaitExtended(x.request, 2, e, DTOFlushed, 0)
 			wants(t, "bad flags", e.easy(x, 3, w, 0x40), ErrInvalidParameter)
 			x.still()
 		}},
@@ -270,7 +270,7 @@ func (e extension) postRules() []rule {
 			ok(t, y.PostRecv(y.seg(0, 8), 4, 0))
 			ok(t, y.PostRecv(y.seg(0, 8), 5, 0))
 			x.done(x.request, 1, DTOSend, DTOSuccess, 8)
-			x.extended(x.request, 2, e, DTOSuccess, 8)
+			x.awaitExtended(x.request, 2, e, DTOSuccess, 8)
 			x.still()
 		}},
 		{"the completion returns all bits of the cookie", func(t *testing.T, n network) {
@@ -280,7 +280,7 @@ func (e extension) postRules() []rule {
 			for _, c := range []uint64{0, 1, 1 << 63, 0x0123456789abcdef, 1<<64 - 1} {
 				ok(t, y.PostRecv(nil, 1, 0))
 				ok(t, e.easy(x, c, w, 0))
-				x.extended(x.request, c, e, DTOSuccess, 8)
+				x.awaitExtended(x.request, c, e, DTOSuccess, 8)
 			}
 		}},
 		{"suppressed, success makes no event", func(t *testing.T, n network) {
@@ -308,7 +308,7 @@ func (e extension) postRules() []rule {
 			}
 			for i := uint64(0); i < 12; i += 4 {
 				x.done(x.request, i, DTORDMARead, DTOSuccess, 2000)
-				x.extended(x.request, i+1, e, DTOSuccess, 8)
+				x.awaitExtended(x.request, i+1, e, DTOSuccess, 8)
 				x.done(x.request, i+2, DTOSend, DTOSuccess, 8)
 				x.done(x.request, i+3, DTORDMAWrite, DTOSuccess, 8)
 			}
@@ -324,7 +324,7 @@ func (e extension) postRules() []rule {
 				ok(t, x.PostRDMARead(x.seg(64, 8), uint64(2*i), w.at(), 0))
 				ok(t, e.easy(x, uint64(2*i+1), w, CompletionBarrierFence))
 				x.done(x.request, uint64(2*i), DTORDMARead, DTOSuccess, 8)
-				x.extended(x.request, uint64(2*i+1), e, DTOSuccess, 8)
+				x.awaitExtended(x.request, uint64(2*i+1), e, DTOSuccess, 8)
 				equal(t, "what the read brought", number(x, 64), any(uint64(0)))
 				equal(t, "the word is changed", w.value() != 0, true)
 			}
@@ -337,7 +337,7 @@ func (e extension) postRules() []rule {
 			ok(t, e.easy(x, 2, w, CompletionSuppress))
 			ok(t, y.Disconnect(CloseAbrupt))
 			x.done(x.request, 1, DTOSend, DTOFlushed, 0)
-			x.extended(x.request, 2, e, DTOFlushed, 0)
+			x.awaitExtended(x.request, 2, e, DTOFlushed, 0)
 			x.expect(EventDisconnected)
 			equal(t, "word", w.value(), 0)
 		}},
@@ -354,7 +354,7 @@ func (e extension) postRules() []rule {
 			ok(t, y.PostRecv(y.seg(0, 8), 5, 0))
 			x.done(x.request, 1, DTOSend, DTOSuccess, 8)
 			x.done(x.request, 2, DTORDMAWrite, DTORemoteAccess, 0)
-			x.extended(x.request, 3, e, DTOFlushed, 0)
+			x.awaitExtended(x.request, 3, e, DTOFlushed, 0)
 			broke(x, y)
 			equal(t, "word", w.value(), 0)
 		}},
@@ -372,17 +372,17 @@ func (e extension) postRules() []rule {
 			await(t, y.recv, map[bool]EventNumber{true: EventIBDTO, false: EventDTOCompletion}[e.dto == DTORDMAWriteImm])
 			x.still()
 		}},
-		e.denied("a remote context that is none is DAT_DTO_ERR_REMOTE_ACCESS", allOfMemory, remotely(func(r *RMRTriplet) { r.Context ^= 1 << 9 })),
-		e.denied("remote context 0 is DAT_DTO_ERR_REMOTE_ACCESS", allOfMemory, remotely(func(r *RMRTriplet) { r.Context = 0 })),
-		e.denied("a remote context of a freed LMR is DAT_DTO_ERR_REMOTE_ACCESS", allOfMemory, func(t *testing.T, w *word) RMRTriplet {
+		e.refusedAccessRule("a remote context that is none is DAT_DTO_ERR_REMOTE_ACCESS", allOfMemory, remotely(func(r *RMRTriplet) { r.Context ^= 1 << 9 })),
+		e.refusedAccessRule("remote context 0 is DAT_DTO_ERR_REMOTE_ACCESS", allOfMemory, remotely(func(r *RMRTriplet) { r.Context = 0 })),
+		e.refusedAccessRule("a remote context of a freed LMR is DAT_DTO_ERR_REMOTE_ACCESS", allOfMemory, func(t *testing.T, w *word) RMRTriplet {
 			to := w.at()
 			ok(t, w.lmr.Free())
 			return to
 		}),
-		e.denied("a remote range before the LMR is DAT_DTO_ERR_REMOTE_ACCESS", allOfMemory, remotely(func(r *RMRTriplet) { r.Address -= 16 })),
-		e.denied("a remote range over the end is DAT_DTO_ERR_REMOTE_ACCESS", allOfMemory, remotely(func(r *RMRTriplet) { r.Address += 12 })),
-		e.denied("a remote range that wraps is DAT_DTO_ERR_REMOTE_ACCESS", allOfMemory, remotely(func(r *RMRTriplet) { r.Address = 1<<64 - 8 })),
-		e.denied("an LMR without remote write is DAT_DTO_ERR_REMOTE_ACCESS", allOfMemory&^MemRemoteWrite, remotely(func(*RMRTriplet) {})),
+		e.refusedAccessRule("a remote range before the LMR is DAT_DTO_ERR_REMOTE_ACCESS", allOfMemory, remotely(func(r *RMRTriplet) { r.Address -= 16 })),
+		e.refusedAccessRule("a remote range over the end is DAT_DTO_ERR_REMOTE_ACCESS", allOfMemory, remotely(func(r *RMRTriplet) { r.Address += 12 })),
+		e.refusedAccessRule("a remote range that wraps is DAT_DTO_ERR_REMOTE_ACCESS", allOfMemory, remotely(func(r *RMRTriplet) { r.Address = 1<<64 - 8 })),
+		e.refusedAccessRule("an LMR without remote write is DAT_DTO_ERR_REMOTE_ACCESS", allOfMemory&^MemRemoteWrite, remotely(func(*RMRTriplet) {})),
 		{"an LMR of a zone that is not the peer endpoint's is DAT_DTO_ERR_REMOTE_ACCESS", func(t *testing.T, n network) {
 			a, b := newHosts(t, n, Options{})
 			x, y := pair(a, b, nil)
@@ -390,7 +390,7 @@ func (e extension) postRules() []rule {
 			l := must(b.ia.CreateLMR(mem, must(b.ia.CreatePZ())(t), allOfMemory))(t)
 			ok(t, y.PostRecv(nil, 7, 0))
 			ok(t, e.post(x, x.lmr.Segment(0, 8), 1, l.Remote(0, 8), 0))
-			x.extended(x.request, 1, e, DTORemoteAccess, 0)
+			x.awaitExtended(x.request, 1, e, DTORemoteAccess, 0)
 			broke(x, y)
 			same(t, mem, make([]byte, 8))
 		}},

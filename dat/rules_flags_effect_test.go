@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// This function transfers messages of 8 bytes from x to y. The receives have the cookies 0, 1, 2 and so on. The
-// function returns when y has received all messages, even if y's dispatcher had no room for the completions.
-func sends(x, y *point, messages int) { sendsWith(x, y, messages, 0) }
+// sendMessages transfers messages of 8 bytes from x to y. The receives have the cookies 0, 1, 2 and so on. sendMessages
+// returns when y has received all messages, even if y's dispatcher had no room for the completions.
+func sendMessages(x, y *point, messages int) { sendMessagesWith(x, y, messages, 0) }
 
-func sendsWith(x, y *point, messages int, flags CompletionFlags) {
+func sendMessagesWith(x, y *point, messages int, flags CompletionFlags) {
 	t := x.host.t
 	t.Helper()
 	for i := range messages {
@@ -45,7 +45,7 @@ var flagEffectRules = []rule{
 		ok(t, x.write(1, 0))
 		ok(t, result(t, got).err)
 		got = waits(t, y.recv, 1)
-		sends(x, y, 1)
+		sendMessages(x, y, 1)
 		ok(t, result(t, got).err)
 	}},
 	{"an unsignalled request does not wake the waiter, and the next notification does", func(t *testing.T, n network) {
@@ -149,9 +149,9 @@ var flagEffectRules = []rule{
 		y.rebuild(y.recv, y.request, flagged(CompletionSolicitedWait, 0))
 		join(x, y)
 		got := waits(t, y.recv, 1)
-		sends(x, y, 2)
+		sendMessages(x, y, 2)
 		asleepStill(t, y.recv, got)
-		sendsWith(x, y, 1, CompletionSolicitedWait)
+		sendMessagesWith(x, y, 1, CompletionSolicitedWait)
 		if w := result(t, got); w.err != nil || w.ev.Cookie != 0 || w.more != 2 {
 			t.Errorf("got %d, %d more, %v", w.ev.Cookie, w.more, w.err)
 		}
@@ -161,7 +161,7 @@ var flagEffectRules = []rule{
 		x, y := pair(a, b, nil)
 		for _, flags := range []CompletionFlags{0, CompletionSolicitedWait} {
 			got := waits(t, y.recv, 1)
-			sendsWith(x, y, 1, flags)
+			sendMessagesWith(x, y, 1, flags)
 			ok(t, result(t, got).err)
 		}
 	}},
@@ -170,9 +170,9 @@ var flagEffectRules = []rule{
 		for _, attr := range []*EPAttr{nil, flagged(0, 0)} {
 			x, y := pair(a, b, attr)
 			got := waits(t, y.recv, 3)
-			sends(x, y, 2)
+			sendMessages(x, y, 2)
 			asleepStill(t, y.recv, got)
-			sends(x, y, 1)
+			sendMessages(x, y, 1)
 			if w := result(t, got); w.err != nil || w.more != 2 {
 				t.Errorf("%d more, %v", w.more, w.err)
 			}
@@ -188,7 +188,7 @@ var flagEffectRules = []rule{
 		ok(t, x.write(4, 0))
 		x.done(x.request, 4, DTORDMAWrite, DTOSuccess, 8)
 		y.done(y.recv, 1, DTOReceive, DTOSuccess, 8)
-		still(t, x.request)
+		expectNoEvent(t, x.request)
 	}},
 	{"a suppressed request that fails has a completion, which is a notification; so have requests flushed after it", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
@@ -211,7 +211,7 @@ var flagEffectRules = []rule{
 		ok(t, x.request.ModifyCNO(c))
 		ok(t, x.write(1, CompletionUnsignalled))
 		eventually(t, "completion", func() bool { return x.request.Len() == 1 })
-		triggered(t, c, nil)
+		expectTrigger(t, c, nil)
 		ok(t, x.write(2, 0))
 		if e, err := c.Wait(patience); e != x.request || err != nil {
 			t.Errorf("got %p, %v", e, err)
@@ -224,9 +224,9 @@ var flagEffectRules = []rule{
 		join(x, y)
 		c := must(b.ia.CreateCNO(nil))(t)
 		ok(t, y.recv.ModifyCNO(c))
-		sends(x, y, 1)
-		triggered(t, c, nil)
-		sendsWith(x, y, 1, CompletionSolicitedWait)
+		sendMessages(x, y, 1)
+		expectTrigger(t, c, nil)
+		sendMessagesWith(x, y, 1, CompletionSolicitedWait)
 		if e, err := c.Wait(patience); e != y.recv || err != nil {
 			t.Errorf("got %p, %v", e, err)
 		}

@@ -211,6 +211,6 @@ var flagRules = []rule{
 				wants(t, fmt.Sprintf("%s %#x", name, flags), err, ErrInvalidParameter)
 			}
 		}
-		still(t, x.recv, x.request)
+		expectNoEvent(t, x.recv, x.request)
 	}},
 }

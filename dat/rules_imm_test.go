@@ -14,7 +14,7 @@ var postRDMAWriteImmRules = slices.Concat(writeImm.postRules(), []rule{
 		fill(y.mem[:64], 0xaa)
 		ok(t, y.PostRecv(y.seg(0, 64), 4, 0))
 		ok(t, x.PostRDMAWriteImm(x.seg(0, 1000), 0x9999, y.lmr.Remote(4096, 1000), 0x7777, 0))
-		x.extended(x.request, 0x9999, writeImm, DTOSuccess, 1000)
+		x.awaitExtended(x.request, 0x9999, writeImm, DTOSuccess, 1000)
 		y.received(4, 0x7777, 1000)
 		same(t, y.mem[4096:5096], x.mem[:1000])
 		same(t, y.mem[:64], bytes.Repeat([]byte{0xaa}, 64))
@@ -37,8 +37,8 @@ var postRDMAWriteImmRules = slices.Concat(writeImm.postRules(), []rule{
 		ok(t, y.PostRecv(y.seg(0, 8), 2, 0))
 		ok(t, x.PostRDMAWriteImm(nil, 3, RMRTriplet{}, 5, 0))
 		ok(t, x.PostRDMAWriteImm([]LMRTriplet{{Context: 0x12345}}, 4, RMRTriplet{Context: 0x12345}, 6, 0))
-		x.extended(x.request, 3, writeImm, DTOSuccess, 0)
-		x.extended(x.request, 4, writeImm, DTOSuccess, 0)
+		x.awaitExtended(x.request, 3, writeImm, DTOSuccess, 0)
+		x.awaitExtended(x.request, 4, writeImm, DTOSuccess, 0)
 		y.received(1, 5, 0)
 		y.received(2, 6, 0)
 	}},
@@ -48,7 +48,7 @@ var postRDMAWriteImmRules = slices.Concat(writeImm.postRules(), []rule{
 		fillRandom(x.mem, 2)
 		ok(t, y.PostRecv(nil, 1, 0))
 		ok(t, x.PostRDMAWriteImm(x.seg(0, pointMem), 2, y.lmr.Remote(0, pointMem), 5, 0))
-		x.extended(x.request, 2, writeImm, DTOSuccess, pointMem)
+		x.awaitExtended(x.request, 2, writeImm, DTOSuccess, pointMem)
 		y.received(1, 5, pointMem)
 		same(t, y.mem, x.mem)
 	}},
@@ -103,7 +103,7 @@ var postRDMAWriteImmRules = slices.Concat(writeImm.postRules(), []rule{
 			ok(t, x.PostRDMAWriteImm(x.seg(20000, 10000), 3, y.lmr.Remote(20000, 10000), 5, 0))
 			y.received(1, 5, 10000)
 			same(t, y.mem[:30000], x.mem[:30000])
-			x.extended(x.request, 3, writeImm, DTOSuccess, 10000)
+			x.awaitExtended(x.request, 3, writeImm, DTOSuccess, 10000)
 		}
 	}},
 	{"it waits for a receive that is posted late", func(t *testing.T, n network) {
@@ -114,7 +114,7 @@ var postRDMAWriteImmRules = slices.Concat(writeImm.postRules(), []rule{
 		y.still()
 		ok(t, y.PostRecv(nil, 2, 0))
 		y.received(2, 5, 8)
-		x.extended(x.request, 1, writeImm, DTOSuccess, 8)
+		x.awaitExtended(x.request, 1, writeImm, DTOSuccess, 8)
 	}},
 	{"solicited is legal", func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
@@ -132,19 +132,19 @@ var postRDMAWriteImmRules = slices.Concat(writeImm.postRules(), []rule{
 		ok(t, writeImm.easy(x, 2, b.word(MemAll), 0))
 		y.received(1, 0xcafe, 8)
 	}},
-	{"MaxRDMASize bounds it, MaxMessageSize does not", limited(&EPAttr{MaxRequestDTOs: 4, MaxRDMASize: 100, MaxMessageSize: 10}, func(t *testing.T, x, y *point) {
+	{"MaxRDMASize bounds it, MaxMessageSize does not", withLimits(&EPAttr{MaxRequestDTOs: 4, MaxRDMASize: 100, MaxMessageSize: 10}, func(t *testing.T, x, y *point) {
 		ok(t, y.PostRecv(nil, 1, 0))
 		wants(t, "101 bytes", x.PostRDMAWriteImm(x.seg(0, 101), 2, y.lmr.Remote(0, 101), 5, 0), ErrInvalidParameter)
 		ok(t, x.PostRDMAWriteImm(x.seg(0, 100), 3, y.lmr.Remote(0, 100), 5, 0))
 		y.received(1, 5, 100)
-		x.extended(x.request, 3, writeImm, DTOSuccess, 100)
+		x.awaitExtended(x.request, 3, writeImm, DTOSuccess, 100)
 		x.still()
 	})},
-	writeImm.refused("more segments than MaxRequestIOV are DAT_INVALID_PARAMETER", ErrInvalidParameter,
+	writeImm.postErrorRule("more segments than MaxRequestIOV are DAT_INVALID_PARAMETER", ErrInvalidParameter,
 		func(_ *testing.T, x *point, w *word) error {
 			return x.PostRDMAWriteImm(make([]LMRTriplet, 5), 1, w.at(), 5, 0)
 		}),
-	writeImm.refused("every segment is checked", ErrInvalidParameter,
+	writeImm.postErrorRule("every segment is checked", ErrInvalidParameter,
 		func(_ *testing.T, x *point, w *word) error {
 			return x.PostRDMAWriteImm([]LMRTriplet{x.lmr.Segment(0, 1), x.lmr.Segment(pointMem, 1)}, 1, w.at(), 5, 0)
 		}),
@@ -166,6 +166,6 @@ var postRDMAWriteImmRules = slices.Concat(writeImm.postRules(), []rule{
 		ok(t, y.PostRecv(nil, 1, 0))
 		ok(t, x.PostRDMAWriteImm(x.seg(0, 8), 2, y.lmr.Remote(0, 8), 5, 0))
 		y.received(1, 5, 8)
-		x.extended(x.request, 2, writeImm, DTOSuccess, 8)
+		x.awaitExtended(x.request, 2, writeImm, DTOSuccess, 8)
 	}},
 })

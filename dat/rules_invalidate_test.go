@@ -145,7 +145,7 @@ var epPostSendWithInvalidateRules = []rule{
 		}
 		x.still()
 	})},
-	{"a message longer than the endpoint allows is refused", limited(&EPAttr{MaxRequestDTOs: 1, MaxMessageSize: 100}, func(t *testing.T, x, y *point) {
+	{"a message longer than the endpoint allows is refused", withLimits(&EPAttr{MaxRequestDTOs: 1, MaxMessageSize: 100}, func(t *testing.T, x, y *point) {
 		wants(t, "101 bytes", x.PostSendWithInvalidate(x.seg(0, 101), 1, 0, 1), ErrInvalidParameter)
 	})},
 	{"it is refused before the connection and flushed after", func(t *testing.T, n network) {
@@ -197,7 +197,7 @@ var epPostRDMAReadToRMRRules = []rule{
 			r := must(x.host.pz.CreateRMR())(t)
 			to := x.bind(r, l, 100, n+200, MemRemoteWrite)
 			fillRandom(y.mem[:n], uint64(i))
-			y.letGo()
+			y.memoryBarrier()
 			ok(t, x.PostRDMAReadToRMR(part(to, 50, n), 1, y.lmr.Remote(0, n), 0))
 			x.done(x.request, 1, DTORDMARead, DTOSuccess, n)
 			same(t, mem[150:150+n], y.mem[:n])
@@ -209,7 +209,7 @@ var epPostRDMAReadToRMRRules = []rule{
 		r := must(x.host.pz.CreateRMRForEP())(t)
 		to := x.bind(r, x.lmr, 0, 64, MemRemoteWrite)
 		fillRandom(y.mem[:64], 7)
-		y.letGo()
+		y.memoryBarrier()
 		ok(t, x.PostRDMAReadToRMR(to, 1, y.lmr.Remote(0, 64), 0))
 		x.done(x.request, 1, DTORDMARead, DTOSuccess, 64)
 		same(t, x.mem[:64], y.mem[:64])
@@ -218,7 +218,7 @@ var epPostRDMAReadToRMRRules = []rule{
 		_, to := x.window(0, 64)
 		_, from := y.window(100, 64)
 		fillRandom(y.mem[100:164], 8)
-		y.letGo()
+		y.memoryBarrier()
 		ok(t, x.PostRDMAReadToRMR(to, 1, from, 0))
 		x.done(x.request, 1, DTORDMARead, DTOSuccess, 64)
 		same(t, x.mem[:64], y.mem[100:164])
@@ -314,7 +314,7 @@ var epPostRDMAReadToRMRRules = []rule{
 		_, to := x.window(0, 64)
 		wants(t, "no reads", x.PostRDMAReadToRMR(to, 1, y.lmr.Remote(0, 64), 0), ErrInvalidParameter)
 	}},
-	{"a read longer than the endpoint allows is refused", limited(&EPAttr{MaxRequestDTOs: 4, MaxRDMAReadOut: 1, MaxRDMASize: 63}, func(t *testing.T, x, y *point) {
+	{"a read longer than the endpoint allows is refused", withLimits(&EPAttr{MaxRequestDTOs: 4, MaxRDMAReadOut: 1, MaxRDMASize: 63}, func(t *testing.T, x, y *point) {
 		_, to := x.window(0, 64)
 		wants(t, "64 bytes", x.PostRDMAReadToRMR(to, 1, y.lmr.Remote(0, 64), 0), ErrInvalidParameter)
 		to.Length = 1 << 31

@@ -47,9 +47,9 @@ func joinedWith(o Options, attr *EPAttr, f func(t *testing.T, x, y *point)) func
 	}
 }
 
-// The function limited returns the code of a rule: it runs f with two connected endpoints. The endpoint x has the
-// attributes attr and a shared receive queue: with such a queue, an endpoint gets exactly the sizes that attr requests.
-func limited(attr *EPAttr, f func(t *testing.T, x, y *point)) func(*testing.T, network) {
+// withLimits returns the code of a rule: it runs f with two connected endpoints. The endpoint x has the attributes attr
+// and a shared receive queue: with such a queue, an endpoint gets exactly the sizes that attr requests.
+func withLimits(attr *EPAttr, f func(t *testing.T, x, y *point)) func(*testing.T, network) {
 	return func(t *testing.T, n network) {
 		a, b := newHosts(t, n, Options{})
 		x, y := a.common(1, 64).point(attr), b.point(nil)
@@ -181,7 +181,7 @@ func requestRules(p post, source bool) []rule {
 			ok(t, y.PostRecv(y.seg(0, 8), 1, 0))
 			x.done(x.request, 1, DTOSend, DTOSuccess, 8)
 			x.expect(EventDisconnected)
-			still(t, x.request)
+			expectNoEvent(t, x.request)
 		})},
 		{"on an endpoint that is disconnected it succeeds and is flushed", joined(func(t *testing.T, x, y *point) {
 			ok(t, x.Disconnect(CloseAbrupt))
@@ -190,9 +190,9 @@ func requestRules(p post, source bool) []rule {
 				ok(t, p.post(x, x.seg(0, 8), i, 0))
 				x.done(x.request, i, p.op, DTOFlushed, 0)
 			}
-			still(t, x.request)
+			expectNoEvent(t, x.request)
 		})},
-		{"longer than the endpoint's limit is refused, as long is not", limited(&attr, func(t *testing.T, x, y *point) {
+		{"longer than the endpoint's limit is refused, as long is not", withLimits(&attr, func(t *testing.T, x, y *point) {
 			wants(t, "longer", p.post(x, []LMRTriplet{x.lmr.Segment(0, 5000), x.lmr.Segment(0, 5001)}, 1, 0), ErrInvalidParameter)
 			ok(t, y.PostRecv(y.seg(0, 10000), 1, 0))
 			ok(t, p.post(x, []LMRTriplet{x.lmr.Segment(0, 5000), x.lmr.Segment(5000, 5000)}, 1, 0))
@@ -222,7 +222,7 @@ func requestRules(p post, source bool) []rule {
 			ok(t, p.post(x, x.seg(0, 8), 1, CompletionSuppress))
 			ok(t, p.post(x, x.seg(0, 8), 2, 0))
 			x.done(x.request, 2, p.op, DTOSuccess, 8)
-			still(t, x.request)
+			expectNoEvent(t, x.request)
 		})},
 		{"a completion that is suppressed appears when the operation fails", joined(func(t *testing.T, x, y *point) {
 			ok(t, x.PostSend(x.seg(0, 8), 1, CompletionSuppress)) // the peer has no receive
@@ -236,7 +236,7 @@ func requestRules(p post, source bool) []rule {
 		{"every segment that the limit allows is used, in order", joinedWith(Options{}, &most, func(t *testing.T, x, y *point) {
 			fillRandom(x.mem, 1)
 			fillRandom(y.mem, 2)
-			y.letGo()
+			y.memoryBarrier()
 			iov, there := []LMRTriplet{}, []byte{}
 			for i := range maxIOV {
 				iov = append(iov, x.lmr.Segment(4000-200*i, 2*i))

@@ -205,7 +205,7 @@ func (u udp) openAs(_ int, name string, o Options) (*IA, error) {
 
 // deviceOf returns n or, if the adapters of n have no names, another network.
 func deviceOf(t *testing.T, n network) deviceNetwork {
-	warm.leave()
+	warmDevices.leave()
 	if d, named := n.(deviceNetwork); named {
 		return d
 	}

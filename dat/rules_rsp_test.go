@@ -65,7 +65,7 @@ var rspCreateRules = append(serviceArguments(func(ia *IA, evd *EVD) error {
 		asks(a, b, 9)
 		cr := b.request(t)
 		asks(a, b, 9).expect(EventNonPeerRejected)
-		still(t, b.cr)
+		expectNoEvent(t, b.cr)
 		ok(t, cr.Reject(nil))
 	}},
 	{"a request that finds the dispatcher full is refused, and the service point listens on", func(t *testing.T, n network) {
@@ -170,7 +170,7 @@ var rspFreeRules = []rule{
 				t.Errorf("state %v", y.State())
 			}
 		}
-		still(t, y.recv)
+		expectNoEvent(t, y.recv)
 		ok(t, b.cr.Free())
 		ok(t, y.Free())
 	}},

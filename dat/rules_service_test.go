@@ -6,15 +6,15 @@ import (
 )
 
 // CreatePSP, CreatePSPAny and CreateRSP have the same rules for invalid arguments. serviceArguments returns these rules
-// for one of the three methods, which the function create calls.
-func serviceArguments(create func(ia *IA, evd *EVD) error) []rule {
+// for one of the three methods, which createPoint calls.
+func serviceArguments(createPoint func(ia *IA, evd *EVD) error) []rule {
 	return []rule{
 		{"a closed adapter is no handle", func(t *testing.T, n network) {
 			h := newHost(t, n, 0, Options{})
 			evd := must(h.ia.CreateEVD(8, nil, EVDCR))(t)
 			ok(t, h.ia.Close())
-			wants(t, "closed", create(h.ia, evd), ErrInvalidHandle)
-			wants(t, "nil", create(nil, evd), ErrInvalidHandle)
+			wants(t, "closed", createPoint(h.ia, evd), ErrInvalidHandle)
+			wants(t, "nil", createPoint(nil, evd), ErrInvalidHandle)
 		}},
 		{"the dispatcher has to be there, and to take requests", func(t *testing.T, n network) {
 			h, other := newHost(t, n, 0, Options{}), newHost(t, n, 1, Options{})
@@ -26,13 +26,13 @@ func serviceArguments(create func(ia *IA, evd *EVD) error) []rule {
 				"of other streams":   must(h.ia.CreateEVD(8, nil, EVDDTO|EVDConnection|EVDRMRBind))(t),
 				"of another adapter": must(other.ia.CreateEVD(8, nil, EVDCR))(t),
 			} {
-				wants(t, name, create(h.ia, evd), ErrInvalidHandle)
+				wants(t, name, createPoint(h.ia, evd), ErrInvalidHandle)
 			}
 		}},
 		{"it keeps its dispatcher from being freed, and a graceful close from succeeding", func(t *testing.T, n network) {
 			ia := must(n.open(0, Options{}))(t)
 			evd := must(ia.CreateEVD(8, nil, EVDCR))(t)
-			ok(t, create(ia, evd))
+			ok(t, createPoint(ia, evd))
 			wants(t, "free of the dispatcher", evd.Free(), ErrInvalidState)
 			wants(t, "graceful close", ia.CloseWith(CloseGraceful), ErrInvalidState)
 			ok(t, ia.Close())
@@ -136,7 +136,7 @@ var pspCreateRules = append(serviceArguments(func(ia *IA, evd *EVD) error {
 			eventually(t, "request", func() bool { return b.cr.Len() == i+1 })
 		}
 		asks(a, b, 9).expect(EventNonPeerRejected)
-		still(t, b.ia.AsyncEVD())
+		expectNoEvent(t, b.ia.AsyncEVD())
 	}},
 	{"with the provider flag, a request has a tentative endpoint without zone and dispatchers", func(t *testing.T, n network) {
 		a, b := listener(t, n, 8)

@@ -108,7 +108,7 @@ var epCreateWithSRQRules = []rule{
 		ok(t, xs[0].Disconnect(CloseAbrupt))
 		ys[0].expect(EventDisconnected)
 		refused(ys[0])
-		still(t, c.recv)
+		expectNoEvent(t, c.recv)
 	}},
 	{"a fresh endpoint is unconnected and idle", func(t *testing.T, n network) {
 		c := newHost(t, n, 0, Options{}).common(1, 8)
@@ -119,7 +119,7 @@ var epCreateWithSRQRules = []rule{
 		}
 	}},
 	{"an endpoint is not idle while a message arrives", func(t *testing.T, n network) {
-		_, _, y, _ := halfway(t, n)
+		_, _, y, _ := sendPart(t, n)
 		if _, recv, _, err := y.Status(); recv || err != nil {
 			t.Error(recv, err)
 		}
@@ -167,7 +167,7 @@ var epCreateWithSRQRules = []rule{
 		ys[0].got(0)
 	}},
 	{"a disconnect flushes the receives that the endpoint has taken, and no others", func(t *testing.T, n network) {
-		c, x, y, v := halfway(t, n)
+		c, x, y, v := sendPart(t, n)
 		ok(t, y.Disconnect(CloseAbrupt))
 		v.shut.Store(false)
 		y.flushed(0)
@@ -242,7 +242,7 @@ var epRecvQueryRules = []rule{
 		has(t, ys[0], 0)
 	}},
 	{"a receive is the endpoint's while its message arrives", func(t *testing.T, n network) {
-		c, x, y, v := halfway(t, n)
+		c, x, y, v := sendPart(t, n)
 		has(t, y, 1)
 		v.shut.Store(false)
 		x.done(x.request, 9, DTOSend, DTOSuccess, len(x.mem))
@@ -250,7 +250,7 @@ var epRecvQueryRules = []rule{
 		c.counts(2, 3)
 	}},
 	{"a flushed receive is not the endpoint's", func(t *testing.T, n network) {
-		_, _, y, _ := halfway(t, n)
+		_, _, y, _ := sendPart(t, n)
 		ok(t, y.Disconnect(CloseAbrupt))
 		has(t, y, 0)
 	}},
@@ -329,7 +329,7 @@ var epSetWatermarkRules = []rule{
 		c.host.nothingAsync()
 	}},
 	{"a receive that is being filled counts", func(t *testing.T, n network) {
-		_, _, y, _ := halfway(t, n)
+		_, _, y, _ := sendPart(t, n)
 		ok(t, y.SetWatermark(1, 1))
 		y.host.nothingAsync()
 		ok(t, y.SetWatermark(0, WatermarkInfinite))
@@ -365,7 +365,7 @@ var epSetWatermarkRules = []rule{
 		}
 	}},
 	{"setting a hard watermark that is exceeded breaks the connection immediately", func(t *testing.T, n network) {
-		_, x, y, v := halfway(t, n)
+		_, x, y, v := sendPart(t, n)
 		ok(t, y.SetWatermark(WatermarkInfinite, 0))
 		v.shut.Store(false)
 		y.expect(EventBroken)

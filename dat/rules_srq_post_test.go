@@ -120,7 +120,7 @@ var srqPostRecvRules = []rule{
 			x.send(64)
 			x.send(64)
 		}
-		still(t, c.recv)
+		expectNoEvent(t, c.recv)
 		got := map[*EP]int{}
 		for i := range 6 {
 			c.post(i, i+1)
@@ -157,7 +157,7 @@ var srqPostRecvRules = []rule{
 		ys[0].expect(EventDisconnected)
 		ok(t, ys[0].Free())
 		c.counts(4, 4)
-		still(t, c.recv)
+		expectNoEvent(t, c.recv)
 		xs[1].message(64)
 		ys[1].got(0)
 	}},

@@ -132,7 +132,7 @@ var srqQueryRules = []rule{
 		c.counts(2, 2)
 	}},
 	{"a receive that is being filled is outstanding and not available", func(t *testing.T, n network) {
-		c, x, y, v := halfway(t, n)
+		c, x, y, v := sendPart(t, n)
 		c.counts(2, 3)
 		v.shut.Store(false)
 		x.done(x.request, 9, DTOSend, DTOSuccess, len(x.mem))
@@ -141,7 +141,7 @@ var srqQueryRules = []rule{
 		same(t, c.place(0), x.mem)
 	}},
 	{"a flushed receive is outstanding until its completion is taken", func(t *testing.T, n network) {
-		c, _, y, _ := halfway(t, n)
+		c, _, y, _ := sendPart(t, n)
 		ok(t, y.Disconnect(CloseAbrupt))
 		y.expect(EventDisconnected)
 		c.counts(2, 3)
@@ -149,10 +149,10 @@ var srqQueryRules = []rule{
 		c.counts(2, 2)
 	}},
 	{"a receive of a freed endpoint is not outstanding", func(t *testing.T, n network) {
-		c, _, y, _ := halfway(t, n)
+		c, _, y, _ := sendPart(t, n)
 		ok(t, y.Free())
 		c.counts(2, 2)
-		still(t, c.recv)
+		expectNoEvent(t, c.recv)
 	}},
 	{"completions that are lost with their dispatcher are not outstanding", func(t *testing.T, n network) {
 		c, xs, ys := sharing(t, n, 1, 3)
@@ -334,7 +334,7 @@ var srqFreeRules = []rule{
 		c.post(0, 8)
 		ok(t, ys[0].Free())
 		ok(t, c.Free())
-		still(t, c.recv)
+		expectNoEvent(t, c.recv)
 		ok(t, c.lmr.Free())
 	}},
 	{"completions outlive the queue", func(t *testing.T, n network) {
@@ -344,6 +344,6 @@ var srqFreeRules = []rule{
 		ok(t, ys[0].Free())
 		ok(t, c.Free())
 		ys[0].got(0)
-		still(t, c.recv)
+		expectNoEvent(t, c.recv)
 	}},
 }

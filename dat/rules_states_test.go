@@ -46,7 +46,7 @@ func (s *stage) enter(state EPState) {
 		s.reserve()
 		s.ask(rspQual)
 	case EPTentativeConnectionPending:
-		s.tentative()
+		s.useTentativeEP()
 	case EPActiveConnectionPending:
 		ok(s.t, s.p.Connect(s.b.addr, testQual, patience, nil))
 		s.cr = s.b.request(s.t)
@@ -88,9 +88,9 @@ func (s *stage) giveUp() {
 	s.peer.expect(EventDisconnected)
 }
 
-// The method tentative replaces the endpoint of the stage by an endpoint that the provider creates for a connection
-// request. It sets the zone and the dispatchers of the new endpoint.
-func (s *stage) tentative() {
+// useTentativeEP replaces the endpoint of the stage by an endpoint that the provider creates for a connection request.
+// It sets the zone and the dispatchers of the new endpoint.
+func (s *stage) useTentativeEP() {
 	s.t.Helper()
 	ok(s.t, s.p.Free())
 	must(s.a.ia.CreatePSP(providerQual, s.a.cr, PSPProvider))(s.t)
@@ -99,14 +99,14 @@ func (s *stage) tentative() {
 	ok(s.t, s.p.Modify(epHandles, &EPParam{PZ: s.a.pz, RecvEVD: s.p.recv, RequestEVD: s.p.request, ConnectEVD: s.p.connect}))
 }
 
-// The method another returns a second pair of endpoints, connected to each other.
-func (s *stage) another() (x, y *point) {
+// newPair returns a second pair of endpoints, connected to each other.
+func (s *stage) newPair() (x, y *point) {
 	s.t.Helper()
 	return pair(s.a, s.b, nil)
 }
 
-// This method checks the state of the endpoint, with each call that returns the state.
-func (s *stage) is(want EPState) {
+// checkState checks the state of the endpoint, with each call that returns the state.
+func (s *stage) checkState(want EPState) {
 	s.t.Helper()
 	if want == epGone {
 		_, _, _, err := s.p.Status()
@@ -124,79 +124,79 @@ func (s *stage) is(want EPState) {
 var allStates = []EPState{EPUnconnected, EPReserved, EPPassiveConnectionPending, EPTentativeConnectionPending,
 	EPActiveConnectionPending, EPCompletionPending, EPConnected, EPDisconnectPending, EPDisconnected}
 
-// This type describes a call that is legal only in some states. The keys are these states; the values are the states
+// stateMap describes a call that is legal only in some states. The keys are these states; the values are the states
 // after the call.
-type to map[EPState]EPState
+type stateMap map[EPState]EPState
 
-// The function stay returns such a map for a call that does not change the state.
-func stay(all ...EPState) to {
-	m := to{}
+// unchanged returns such a map for a call that does not change the state.
+func unchanged(all ...EPState) stateMap {
+	m := stateMap{}
 	for _, s := range all {
 		m[s] = s
 	}
 	return m
 }
 
-// stateCalls has the state machine as a table, with one row for each call. The keys of the map next are the states in
+// stateCalls has the state machine as a table, with one row for each call. The keys of statesAfter are the states in
 // which the call is legal; the values are the states after the call. In any other state, the call returns
 // ErrInvalidState and changes nothing.
 var stateCalls = []struct {
-	name  string
-	call  func(s *stage) error
-	next  to
-	event EventNumber           // the event that reports a change of the state
-	flush func(s *stage) []*EVD // dispatchers that get a flushed completion in EPDisconnected
+	name        string
+	call        func(s *stage) error
+	statesAfter stateMap
+	event       EventNumber           // the event that reports a change of the state
+	flush       func(s *stage) []*EVD // dispatchers that get a flushed completion in EPDisconnected
 }{
 	{"Connect", func(s *stage) error { return s.p.Connect(s.b.addr, testQual, patience, nil) },
-		to{EPUnconnected: EPActiveConnectionPending}, 0, nil},
+		stateMap{EPUnconnected: EPActiveConnectionPending}, 0, nil},
 	{"DupConnect", func(s *stage) error {
-		x, _ := s.another()
+		x, _ := s.newPair()
 		return s.p.DupConnect(x.EP, ConnectConfig{Timeout: patience})
-	}, to{EPUnconnected: EPActiveConnectionPending}, 0, nil},
+	}, stateMap{EPUnconnected: EPActiveConnectionPending}, 0, nil},
 	{"DupConnect of another endpoint like this", func(s *stage) error {
 		return s.a.point(nil).DupConnect(s.p.EP, ConnectConfig{Timeout: patience})
-	}, stay(EPConnected), 0, nil},
+	}, unchanged(EPConnected), 0, nil},
 	{"CreateRSP", func(s *stage) error {
 		_, err := s.a.ia.CreateRSP(0x77, s.p.EP, s.a.cr)
 		return err
-	}, to{EPUnconnected: EPReserved}, 0, nil},
+	}, stateMap{EPUnconnected: EPReserved}, 0, nil},
 	{"CR.Accept", func(s *stage) error {
 		s.b.point(nil).dial(s.a, nil)
 		return s.a.request(s.t).Accept(s.p.EP, nil)
-	}, to{EPUnconnected: EPConnected}, EventEstablished, nil},
-	{"Disconnect, abrupt", func(s *stage) error { return s.p.Disconnect(CloseAbrupt) }, to{
+	}, stateMap{EPUnconnected: EPConnected}, EventEstablished, nil},
+	{"Disconnect, abrupt", func(s *stage) error { return s.p.Disconnect(CloseAbrupt) }, stateMap{
 		EPActiveConnectionPending: EPDisconnected, EPCompletionPending: EPDisconnected, EPConnected: EPDisconnected,
 		EPDisconnectPending: EPDisconnected, EPDisconnected: EPDisconnected}, EventDisconnected, nil},
-	{"Disconnect, graceful", func(s *stage) error { return s.p.Disconnect(CloseGraceful) }, to{
+	{"Disconnect, graceful", func(s *stage) error { return s.p.Disconnect(CloseGraceful) }, stateMap{
 		EPActiveConnectionPending: EPDisconnected, EPCompletionPending: EPDisconnected, EPConnected: EPDisconnected,
 		EPDisconnectPending: EPDisconnectPending, EPDisconnected: EPDisconnected}, EventDisconnected, nil},
 	{"Reset", func(s *stage) error { return s.p.Reset() },
-		to{EPUnconnected: EPUnconnected, EPDisconnected: EPUnconnected}, 0, nil},
-	{"Free", func(s *stage) error { return s.p.Free() }, to{EPUnconnected: epGone, EPActiveConnectionPending: epGone,
+		stateMap{EPUnconnected: EPUnconnected, EPDisconnected: EPUnconnected}, 0, nil},
+	{"Free", func(s *stage) error { return s.p.Free() }, stateMap{EPUnconnected: epGone, EPActiveConnectionPending: epGone,
 		EPCompletionPending: epGone, EPConnected: epGone, EPDisconnectPending: epGone, EPDisconnected: epGone}, 0, nil},
-	{"PostRecv", func(s *stage) error { return s.p.PostRecv(s.p.seg(0, 8), 1, 0) }, stay(allStates...), 0,
+	{"PostRecv", func(s *stage) error { return s.p.PostRecv(s.p.seg(0, 8), 1, 0) }, unchanged(allStates...), 0,
 		func(s *stage) []*EVD { return []*EVD{s.p.recv} }},
 	{"PostSend", func(s *stage) error { return s.p.PostSend(s.p.seg(0, 8), 1, 0) },
-		stay(EPConnected, EPDisconnected), 0, func(s *stage) []*EVD { return []*EVD{s.p.request} }},
+		unchanged(EPConnected, EPDisconnected), 0, func(s *stage) []*EVD { return []*EVD{s.p.request} }},
 	{"PostRDMAWrite", func(s *stage) error {
 		return s.p.PostRDMAWrite(s.p.seg(0, 8), 1, s.peer.lmr.Remote(0, 8), CompletionSuppress)
-	}, stay(EPConnected, EPDisconnected), 0, func(s *stage) []*EVD { return []*EVD{s.p.request} }},
+	}, unchanged(EPConnected, EPDisconnected), 0, func(s *stage) []*EVD { return []*EVD{s.p.request} }},
 	{"PostRDMARead", func(s *stage) error {
 		return s.p.PostRDMARead(s.p.seg(0, 8), 1, s.peer.lmr.Remote(0, 8), CompletionSuppress)
-	}, stay(EPConnected, EPDisconnected), 0, func(s *stage) []*EVD { return []*EVD{s.p.request} }},
+	}, unchanged(EPConnected, EPDisconnected), 0, func(s *stage) []*EVD { return []*EVD{s.p.request} }},
 	{"Modify of the zone", func(s *stage) error {
 		return s.p.Modify(EPFieldPZ, &EPParam{PZ: must(s.a.ia.CreatePZ())(s.t)})
-	}, stay(EPUnconnected, EPTentativeConnectionPending), 0, nil},
+	}, unchanged(EPUnconnected, EPTentativeConnectionPending), 0, nil},
 	{"Modify of a dispatcher", func(s *stage) error {
 		return s.p.Modify(EPFieldRecvEVD, &EPParam{RecvEVD: must(s.a.ia.CreateEVD(8, nil, EVDDTO))(s.t)})
-	}, stay(EPUnconnected, EPReserved, EPPassiveConnectionPending, EPTentativeConnectionPending), 0, nil},
+	}, unchanged(EPUnconnected, EPReserved, EPPassiveConnectionPending, EPTentativeConnectionPending), 0, nil},
 	{"Modify of an attribute", func(s *stage) error {
 		return s.p.Modify(EPFieldMaxRequestDTOs, &EPParam{Attr: EPAttr{MaxRequestDTOs: 5}})
-	}, stay(EPUnconnected, EPReserved, EPPassiveConnectionPending, EPTentativeConnectionPending), 0, nil},
+	}, unchanged(EPUnconnected, EPReserved, EPPassiveConnectionPending, EPTentativeConnectionPending), 0, nil},
 	{"Modify of what the transport adds", func(s *stage) error { return s.p.Modify(EPFieldTransportAttr, &EPParam{}) },
-		stay(EPUnconnected), 0, nil},
-	{"Query", func(s *stage) error { _, err := s.p.Query(); return err }, stay(allStates...), 0, nil},
-	{"Status", func(s *stage) error { _, _, _, err := s.p.Status(); return err }, stay(allStates...), 0, nil},
+		unchanged(EPUnconnected), 0, nil},
+	{"Query", func(s *stage) error { _, err := s.p.Query(); return err }, unchanged(allStates...), 0, nil},
+	{"Status", func(s *stage) error { _, _, _, err := s.p.Status(); return err }, unchanged(allStates...), 0, nil},
 }
 
 // stateEvents has the state changes that happen without a call on the endpoint.
@@ -260,7 +260,7 @@ var stateEvents = []struct {
 func stateRules() (all []rule) {
 	for _, c := range stateCalls {
 		for _, from := range allStates {
-			next, legal := c.next[from]
+			next, legal := c.statesAfter[from]
 			var want error
 			if !legal {
 				next, want = from, ErrInvalidState
@@ -275,7 +275,7 @@ func stateRules() (all []rule) {
 				if next != from && next != epGone && c.event != 0 {
 					s.p.expect(c.event)
 				}
-				s.is(next)
+				s.checkState(next)
 				if from == EPDisconnected && want == nil && c.flush != nil {
 					for _, e := range c.flush(s) {
 						if ev := await(t, e, EventDTOCompletion); ev.Status != DTOFlushed || ev.Cookie != 1 {
@@ -283,7 +283,7 @@ func stateRules() (all []rule) {
 						}
 					}
 				}
-				still(t, s.p.connect)
+				expectNoEvent(t, s.p.connect)
 			}})
 		}
 	}
@@ -298,15 +298,15 @@ func stateRules() (all []rule) {
 			if e.want != 0 {
 				s.p.expect(e.want)
 			}
-			s.is(e.next)
-			still(t, s.p.connect)
+			s.checkState(e.next)
+			expectNoEvent(t, s.p.connect)
 		}})
 	}
 	return append(all, rule{"ACTIVE_CONNECTION_PENDING: the time runs out, and it is DISCONNECTED", func(t *testing.T, n network) {
 		s := newStage(t, n, EPUnconnected, Options{})
 		ok(t, s.p.Connect(s.b.addr, testQual, 20*time.Millisecond, nil)) // the request may not even arrive
 		s.p.expect(EventTimedOut)
-		s.is(EPDisconnected)
+		s.checkState(EPDisconnected)
 		s.p.still()
 	}})
 }

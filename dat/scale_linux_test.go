@@ -85,12 +85,12 @@ func (f *fleet) receive(active int, room []LMRTriplet) {
 	}
 }
 
-// This method sends 64-byte messages over the first connections of the fleet, for the time d. The argument active is
-// the number of these connections. The result is the number of completed messages per second.
-func (f *fleet) run(active int, d time.Duration) float64 {
-	d = brief(d)
+// measureSends sends 64-byte messages over the first numConns connections of the fleet, for the time d. It returns the
+// number of completed messages per second.
+func (f *fleet) measureSends(numConns int, d time.Duration) float64 {
+	d = benchTime(d)
 	msg, room := f.mem[0].seg(0, 64), f.mem[1].seg(0, 64)
-	f.receive(active, room)
+	f.receive(numConns, room)
 	var received atomic.Int64
 	stop := serve(func(ev *Event) {
 		if f.events[1].Dequeue(ev) == nil {
@@ -105,7 +105,7 @@ func (f *fleet) run(active int, d time.Duration) float64 {
 		sent++
 	}
 	for range f.depth {
-		for i := range active {
+		for i := range numConns {
 			post(uint64(i))
 		}
 	}
@@ -135,9 +135,9 @@ func (f *fleet) run(active int, d time.Duration) float64 {
 	return rate
 }
 
-// The function brief returns the time for which a benchmark measures: d or, with -short, a part of d. With -short the
-// benchmark only has to run, and its figures are not used.
-func brief(d time.Duration) time.Duration {
+// benchTime returns the time for which a benchmark measures: d or, with -short, a part of d. With -short the benchmark
+// only has to run, and its figures are not used.
+func benchTime(d time.Duration) time.Duration {
 	if testing.Short() {
 		return d / 20
 	}
@@ -165,7 +165,7 @@ func BenchmarkConnections(b *testing.B) {
 				b.ReportMetric(float64(heap()-before)/float64(2*size), "B/end")
 				time.Sleep(100 * time.Millisecond) // let the work of connecting end
 				cpu, start := cpuTime(), time.Now()
-				time.Sleep(brief(time.Second))
+				time.Sleep(benchTime(time.Second))
 				b.ReportMetric(100*float64(cpuTime()-cpu)/float64(time.Since(start)), "%core")
 				f.end()
 			}
@@ -178,10 +178,10 @@ func BenchmarkActive(b *testing.B) {
 	for b.Loop() {
 		f := newFleet(b, 16)
 		f.grow(100)
-		f.run(100, 100*time.Millisecond) // let the congestion windows grow
-		few := f.run(100, 500*time.Millisecond)
+		f.measureSends(100, 100*time.Millisecond) // let the congestion windows grow
+		few := f.measureSends(100, 500*time.Millisecond)
 		f.grow(10000)
-		many := f.run(100, 500*time.Millisecond)
+		many := f.measureSends(100, 500*time.Millisecond)
 		b.ReportMetric(few/1e6, "M/s-of-100")
 		b.ReportMetric(many/1e6, "M/s-of-10000")
 		b.ReportMetric(many/few, "ratio")
@@ -194,8 +194,8 @@ func BenchmarkSpread64(b *testing.B) {
 	for b.Loop() {
 		f := newFleet(b, 64)
 		f.grow(64)
-		f.run(64, 100*time.Millisecond)
-		b.ReportMetric(f.run(64, 500*time.Millisecond)/1e6, "M/s")
+		f.measureSends(64, 100*time.Millisecond)
+		b.ReportMetric(f.measureSends(64, 500*time.Millisecond)/1e6, "M/s")
 		f.end()
 	}
 }
@@ -214,7 +214,7 @@ func BenchmarkEcho64(b *testing.B) {
 
 // echo sends 64-byte messages back and forth on every connection. It returns the number of round trips per second.
 func (f *fleet) echo(d time.Duration) float64 {
-	d = brief(d)
+	d = benchTime(d)
 	msg, room := [2][]LMRTriplet{f.mem[0].seg(0, 64), f.mem[1].seg(0, 64)}, [2][]LMRTriplet{f.mem[0].seg(64, 64), f.mem[1].seg(64, 64)}
 	var over atomic.Bool
 	// answer posts the next message of a connection, for one that has come.

@@ -88,7 +88,7 @@ func (p *point) lastReceive() {
 	p.host.t.Helper()
 	p.host.async(EventAsyncEPBroken, p.EP, ReasonEPTransferToError)
 }
-func (h *host) nothingAsync() { h.t.Helper(); still(h.t, h.ia.AsyncEVD()) }
+func (h *host) nothingAsync() { h.t.Helper(); expectNoEvent(h.t, h.ia.AsyncEVD()) }
 func (p *point) message(n int) {
 	p.host.t.Helper()
 	p.send(n)
@@ -153,10 +153,10 @@ func (v valve) Send(bufs []link.Buf) {
 	}
 }
 
-// The function halfway connects the endpoint x with the endpoint y, which uses a shared receive queue of three
-// receives. When halfway returns, part of a message from x is in the first receive. Opening the valve v lets the rest
-// of the message pass.
-func halfway(t testing.TB, n network) (c *common, x, y *point, v *flow) {
+// sendPart connects the endpoint x with the endpoint y, which uses a shared receive queue of three receives. When
+// sendPart returns, part of a message from x is in the first receive. Opening the valve v lets the rest of the message
+// pass.
+func sendPart(t testing.TB, n network) (c *common, x, y *point, v *flow) {
 	t.Helper()
 	const size = 4 << 20
 	v = &flow{}
@@ -246,6 +246,6 @@ func TestSharedQueueOfSeveralEngines(t *testing.T) {
 		close(f)
 	}
 	wg.Wait()
-	still(t, c.recv)
+	expectNoEvent(t, c.recv)
 	c.counts(receives, receives)
 }

@@ -30,7 +30,7 @@ func TestTransferSizes(t *testing.T) {
 			x.done(x.request, 2, DTOSend, DTOSuccess, size)
 			same(t, y.mem[:size], x.mem[src:src+size])
 
-			y.letGo()
+			y.memoryBarrier()
 			ok(t, x.PostRDMAWrite(x.seg(src+1, size), 3, y.lmr.Remote(5, size), 0))
 			x.done(x.request, 3, DTORDMAWrite, DTOSuccess, size)
 			same(t, y.mem[5:5+size], x.mem[src+1:src+1+size])
@@ -87,7 +87,7 @@ func TestSegments(t *testing.T) {
 			x.done(x.request, 2, DTOSend, DTOSuccess, size)
 			same(t, joined(y, to)[:size], joined(x, from))
 
-			y.letGo()
+			y.memoryBarrier()
 			ok(t, x.PostRDMAWrite(from, 3, y.lmr.Remote(1, size+7), 0)) // the range may be longer
 			x.done(x.request, 3, DTORDMAWrite, DTOSuccess, size)
 			same(t, y.mem[1:1+size], joined(x, from))
@@ -170,7 +170,7 @@ func TestWritesThenSendOrRead(t *testing.T) {
 		x, y := pair(a, b, nil)
 		for i := range uint64(200) {
 			fillRandom(x.mem[:8192], i)
-			y.letGo()
+			y.memoryBarrier()
 			ok(t, y.PostRecv(y.seg(60000, 8), i, 0))
 			ok(t, x.PostRDMAWrite(x.seg(0, 8192), i, y.lmr.Remote(0, 8192), CompletionSuppress))
 			ok(t, x.PostRDMAWrite(x.seg(4096, 4096), i, y.lmr.Remote(0, 4096), CompletionSuppress)) // the later write stays
@@ -182,7 +182,7 @@ func TestWritesThenSendOrRead(t *testing.T) {
 			same(t, y.mem[60000:60008], y.mem[:8])
 			x.done(x.request, i, DTOSend, DTOSuccess, 8)
 			same(t, x.mem[16384:16384+8192], y.mem[:8192])
-			y.letGo()
+			y.memoryBarrier()
 		}
 	})
 }
@@ -198,7 +198,7 @@ func TestPollingOnTheLastWord(t *testing.T) {
 			for at := 0; at < size; at += 8 {
 				binary.NativeEndian.PutUint64(x.mem[at:], i)
 			}
-			y.letGo()
+			y.memoryBarrier()
 			ok(t, x.PostRDMAWrite(x.seg(0, size), i, y.lmr.Remote(0, size), 0))
 			for end := time.Now().Add(patience); atomic.LoadUint64(last) != i; runtime.Gosched() {
 				if time.Now().After(end) {

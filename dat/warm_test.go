@@ -4,10 +4,10 @@ import (
 	"sync"
 )
 
-// A conformance test checks many rules, each of which needs a device. The variable warm keeps devices open from one
-// rule to the next, because the kernel needs some time to open a device and more time to release a queue. For a rule
-// that needs other options, the device is opened anew.
-var warm warmer
+// A conformance test checks many rules, each of which needs a device. warmDevices keeps devices open from one rule to
+// the next, because the kernel needs some time to open a device and more time to release a queue. For a rule that needs
+// other options, the device is opened anew.
+var warmDevices warmer
 
 type warmer struct {
 	mu   sync.Mutex

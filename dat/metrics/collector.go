@@ -14,13 +14,14 @@ import (
 // Without scrapes a Collector costs nothing. Once the adapter is closed, a Collector exports no metrics. Any goroutine
 // may call the methods.
 type Collector struct {
-	ia    *dat.IA
-	descs []*prometheus.Desc        // the descriptions of families, in the same order
-	read  func() (dat.Stats, error) // IA.Stats; tests replace it
+	ia        *dat.IA
+	descs     []*prometheus.Desc        // the descriptions of families, in the same order
+	readStats func() (dat.Stats, error) // IA.Stats; tests replace it
 
-	mu    sync.Mutex // guards the fields stats and at; held while read runs, so that concurrent scrapes share the result
-	stats dat.Stats
-	at    time.Time // end of the last read; zero before the first read
+	// mu guards the fields below. It is held while readStats runs, so that concurrent scrapes share the result.
+	mu        sync.Mutex
+	lastStats dat.Stats
+	readAt    time.Time // end of the last read; zero before the first read
 }
 
 // statsInterval is the minimum time from the end of a read of the counters to the next read. A read visits every
@@ -32,9 +33,9 @@ var _ prometheus.Collector = (*Collector)(nil)
 // prefix is the prefix of the names of all metrics.
 const prefix = "datxdp_"
 
-// NewCollector makes a Collector for ia. The argument name is the value of the label ia of every metric.
+// NewCollector makes a Collector for ia. Every metric has the label ia with the value name.
 func NewCollector(name string, ia *dat.IA) *Collector {
-	c := &Collector{ia: ia, read: ia.Stats}
+	c := &Collector{ia: ia, readStats: ia.Stats}
 	for i := range families {
 		f := &families[i]
 		c.descs = append(c.descs, prometheus.NewDesc(prefix+f.name, f.help, f.labels, prometheus.Labels{"ia": name}))
@@ -56,7 +57,7 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	if s.attr, err = c.ia.Query(); err != nil {
 		return // the adapter is closed
 	}
-	if s.Stats, err = c.recent(); err != nil {
+	if s.Stats, err = c.cachedStats(); err != nil {
 		return
 	}
 	for i := range families {
@@ -71,19 +72,19 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// The method recent returns counters that were read within the last statsInterval. If another goroutine is reading the
-// counters, this method waits for the end of that read, and returns what was read.
-func (c *Collector) recent() (dat.Stats, error) {
+// cachedStats returns counters that were read within the last statsInterval. If another goroutine is reading the
+// counters, cachedStats waits for the end of that read, and returns the result of that read.
+func (c *Collector) cachedStats() (dat.Stats, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.at.IsZero() && time.Since(c.at) < statsInterval {
-		return c.stats, nil
+	if !c.readAt.IsZero() && time.Since(c.readAt) < statsInterval {
+		return c.lastStats, nil
 	}
-	s, err := c.read()
+	s, err := c.readStats()
 	if err != nil {
 		return dat.Stats{}, err // the adapter is closed
 	}
-	c.stats, c.at = s, time.Now()
+	c.lastStats, c.readAt = s, time.Now()
 	return s, nil
 }
 

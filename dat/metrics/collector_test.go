@@ -34,7 +34,7 @@ func open(t *testing.T) *dat.IA {
 func TestScrapesShareOneRead(t *testing.T) {
 	c := NewCollector("a", open(t))
 	var reads atomic.Int32
-	c.read = func() (dat.Stats, error) {
+	c.readStats = func() (dat.Stats, error) {
 		reads.Add(1)
 		time.Sleep(10 * time.Millisecond) // so that concurrent scrapes arrive during the read
 		return c.ia.Stats()
@@ -57,7 +57,7 @@ func TestScrapesShareOneRead(t *testing.T) {
 			t.Fatalf("%d reads in %v, want one a second", n, took)
 		}
 		c.mu.Lock()
-		c.at = c.at.Add(-statsInterval) // a second later
+		c.readAt = c.readAt.Add(-statsInterval) // a second later
 		c.mu.Unlock()
 	}
 	if err := c.ia.Close(); err != nil {

@@ -17,8 +17,8 @@ type connLimit struct {
 	conns []net.Conn // open connections, the oldest first
 }
 
-// changed is the field ConnState of http.Server.
-func (l *connLimit) changed(c net.Conn, state http.ConnState) {
+// onState is the field ConnState of http.Server.
+func (l *connLimit) onState(c net.Conn, state http.ConnState) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch state {

@@ -19,10 +19,10 @@ import (
 
 // Exporter serves the metrics of the process and of the adapters that Add adds. Any goroutine may call the methods.
 type Exporter struct {
-	registry *prometheus.Registry
-	debug    chan struct{} // has one token for each debug page in progress
-	walk     chan struct{} // has a token while a page of connections waits or is written; guards walked
-	walked   time.Time     // end of the last page of connections
+	registry    *prometheus.Registry
+	debug       chan struct{} // has one token for each debug page in progress
+	pageSlot    chan struct{} // has a token while a page of connections waits or is written; guards lastPageEnd
+	lastPageEnd time.Time     // end of the last page of connections
 
 	mu    sync.Mutex // guards shown
 	shown map[string]*dat.IA
@@ -30,7 +30,7 @@ type Exporter struct {
 
 // New makes an Exporter without adapters.
 func New() *Exporter {
-	e := &Exporter{registry: prometheus.NewRegistry(), debug: make(chan struct{}, maxPages), walk: make(chan struct{}, 1),
+	e := &Exporter{registry: prometheus.NewRegistry(), debug: make(chan struct{}, maxPages), pageSlot: make(chan struct{}, 1),
 		shown: map[string]*dat.IA{}}
 	e.registry.MustRegister(
 		collectors.NewGoCollector(),
@@ -40,8 +40,8 @@ func New() *Exporter {
 }
 
 // Add exports the metrics of an adapter until the returned function, remove, is called. Further calls of that function
-// do nothing. The argument name is the value of the label ia. Add returns an error if the name is in use or not valid
-// UTF-8. All opens of an adapter have the same counters, so add only one open.
+// do nothing. The metrics of the adapter have the label ia with the value name. Add returns an error if the name is in
+// use or not valid UTF-8. All opens of an adapter have the same counters, so add only one open.
 func (e *Exporter) Add(name string, ia *dat.IA) (remove func(), err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -81,7 +81,7 @@ const (
 func (e *Exporter) Serve(ctx context.Context, l net.Listener) error {
 	var limit connLimit
 	s := &http.Server{Handler: e.Handler(), ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout,
-		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, ConnState: limit.changed}
+		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, ConnState: limit.onState}
 	defer context.AfterFunc(ctx, func() { _ = s.Close() })()
 	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return err

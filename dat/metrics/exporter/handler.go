@@ -51,7 +51,7 @@ func (e *Exporter) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(e.registry, promhttp.HandlerOpts{
 		MaxRequestsInFlight: maxScrapes, Timeout: scrapeTimeout}))
-	mux.Handle("/debug/", e.bounded(e.debugPages()))
+	mux.Handle("/debug/", e.limitConcurrent(e.debugPages()))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = io.WriteString(w, index)
@@ -61,7 +61,7 @@ func (e *Exporter) Handler() http.Handler {
 
 func (e *Exporter) debugPages() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /debug/connections", e.paced(e.connections))
+	mux.HandleFunc("GET /debug/connections", e.limitRate(e.writeConnections))
 	mux.Handle("GET /debug/vars", expvar.Handler())
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
@@ -73,7 +73,7 @@ func (e *Exporter) debugPages() http.Handler {
 }
 
 // bounded limits the number of concurrent pages to maxPages. It answers further requests with status 503.
-func (e *Exporter) bounded(pages http.Handler) http.Handler {
+func (e *Exporter) limitConcurrent(pages http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case e.debug <- struct{}{}:
@@ -85,29 +85,29 @@ func (e *Exporter) bounded(pages http.Handler) http.Handler {
 	})
 }
 
-// The method paced limits the rate of the handler page. The handler that paced returns calls page for one request at a
-// time, at least walkInterval after the end of the previous call. Other requests wait.
-func (e *Exporter) paced(page http.HandlerFunc) http.HandlerFunc {
+// limitRate returns a handler that limits the rate of the handler page. The returned handler calls page for one request
+// at a time, at least walkInterval after the end of the previous call. Other requests wait.
+func (e *Exporter) limitRate(page http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		select {
-		case e.walk <- struct{}{}:
-			defer func() { <-e.walk }()
+		case e.pageSlot <- struct{}{}:
+			defer func() { <-e.pageSlot }()
 		case <-r.Context().Done():
 			return
 		}
 		select {
-		case <-time.After(time.Until(e.walked.Add(walkInterval))):
-			defer func() { e.walked = time.Now() }()
+		case <-time.After(time.Until(e.lastPageEnd.Add(walkInterval))):
+			defer func() { e.lastPageEnd = time.Now() }()
 			page(w, r)
 		case <-r.Context().Done():
 		}
 	}
 }
 
-// This method writes every connection of every adapter, as text or, with format=json, as JSON. It writes the row of a
-// connection as soon as it has read that connection from the adapter. It ignores write errors, because such an error
-// means that the client has gone.
-func (e *Exporter) connections(w http.ResponseWriter, r *http.Request) {
+// writeConnections writes every connection of every adapter, as text or, with format=json, as JSON. It writes the row
+// of a connection as soon as it has read that connection from the adapter. It ignores write errors, because such an
+// error means that the client has gone.
+func (e *Exporter) writeConnections(w http.ResponseWriter, r *http.Request) {
 	shown := e.adapters()
 	names := slices.Sorted(maps.Keys(shown))
 	if r.URL.Query().Get("format") == "json" {
