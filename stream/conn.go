@@ -116,11 +116,19 @@ func (c *Conn) fail(err error) bool {
 	return true
 }
 
-// drain handles the queued events and does not wait for further events. It does nothing if the connection has a leader
-// (see blocker): the leader dequeues an event without holding mu, so drain could handle a later event before the leader
-// handles that one.
+// end is fail for an error of the peer: it ends the connection too, so that the peer sends no further messages.
+func (c *Conn) end(err error) {
+	if c.phase != ended && c.fail(err) {
+		_ = c.ep.Disconnect(dat.CloseAbrupt)
+	}
+}
+
+// drain handles the queued events and does not wait for further events. It handles at most evdLength of them, because a
+// peer that floods the stream can queue events as fast as drain takes them. It does nothing if the connection has a
+// leader (see blocker): the leader dequeues an event without holding mu, so drain could handle a later event before the
+// leader handles that one.
 func (c *Conn) drain() {
-	for c.leader == nil && c.evd.Len() > 0 && c.evd.Dequeue(&c.event) == nil {
+	for n := 0; n < evdLength && c.leader == nil && c.evd.Len() > 0 && c.evd.Dequeue(&c.event) == nil; n++ {
 		c.handle(&c.event)
 	}
 }
@@ -130,10 +138,10 @@ func (c *Conn) handle(ev *dat.Event) {
 	switch ev.Number {
 	case dat.EventDTOCompletion, dat.EventIBDTO:
 		if ev.Status == dat.DTOSuccess { // else an event about the connection follows
-			c.fail(c.transferred(ev))
+			c.end(c.transferred(ev))
 		}
 	case dat.EventEstablished:
-		c.fail(c.established(ev.PrivateData))
+		c.end(c.established(ev.PrivateData))
 	case dat.EventSoftware:
 		c.nudged = false
 	default:
@@ -161,6 +169,8 @@ func (c *Conn) transferred(ev *dat.Event) (err error) {
 		if err := c.control(m); err != nil {
 			return err
 		}
+	case dat.DTOReceiveWithInvalidate:
+		return errProtocol
 	default:
 		c.completed(ev.Cookie)
 		return nil
@@ -186,6 +196,9 @@ func (c *Conn) control(m control) error {
 		}
 		c.retireIn()
 	case controlEnd:
+		if c.in.ended {
+			return errProtocol
+		}
 		c.in.ended = true
 	}
 	return nil
@@ -193,6 +206,9 @@ func (c *Conn) control(m control) error {
 
 // established starts the stream. The accept of the peer has its hello; that of a request was parsed before.
 func (c *Conn) established(private []byte) (err error) {
+	if c.phase == ended { // by an earlier message of the peer
+		return nil
+	}
 	if c.active {
 		if c.out.peer.remoteRing, err = parseHello(private); err != nil {
 			return err

@@ -76,7 +76,7 @@ func (m *control) append(b []byte) []byte {
 	return b
 }
 
-var errProtocol = errors.New("the peer sent a message that is no part of the stream protocol")
+var errProtocol = errors.New("the peer violated the stream protocol: run the same release at both ends")
 
 // parseControl decodes a control message.
 func parseControl(b []byte) (m control, err error) {

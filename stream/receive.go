@@ -18,12 +18,12 @@ type inbox struct {
 	ended    bool   // the peer sends no further bytes
 }
 
-// data takes a data message of n bytes, or a credit without data if n is 0.
+// data takes a data message of n bytes, or a credit without data if n is 0. No bytes may follow the end.
 func (b *inbox) data(n uint64) error {
 	if n == 0 {
 		return nil
 	}
-	if b.received+n > b.limit(b.consumed) {
+	if b.ended || b.received+n > b.limit(b.consumed) {
 		return errProtocol
 	}
 	b.received += n
