@@ -21,11 +21,8 @@ const (
 
 // Conn is one end of a stream. It implements net.Conn; any goroutine may call its methods.
 type Conn struct {
-	stack         *stack
-	ep            *dat.EP
-	evd           *dat.EVD
-	slots         []byte // memory of control messages: receives, then sends
-	slotMem       *dat.LMR
+	stack *stack
+	objects
 	local, remote *net.TCPAddr
 	active        bool // this end has dialed
 
@@ -43,6 +40,15 @@ type Conn struct {
 	blockers
 }
 
+// objects are the objects of package dat that belong to one stream, beside its rings.
+type objects struct {
+	pz      *dat.PZ // of this stream only, so that no other peer reaches its rings
+	ep      *dat.EP
+	evd     *dat.EVD
+	slots   []byte // memory of control messages: receives, then sends
+	slotMem *dat.LMR
+}
+
 const (
 	recvSlots = maxMessages + maxControls
 	evdLength = recvSlots + maxMessages + maxControls + 2 // and the end of the connection, one software event
@@ -52,7 +58,8 @@ var epAttr = dat.EPAttr{MaxRecvDTOs: recvSlots, MaxRequestDTOs: maxMessages + ma
 
 // newConn makes an unconnected stream, which belongs to the caller.
 func (s *stack) newConn(remote *net.TCPAddr) (c *Conn, err error) {
-	c = &Conn{stack: s, remote: remote, linger: defaultLinger, slots: make([]byte, (recvSlots+maxControls)*controlSize)}
+	c = &Conn{stack: s, remote: remote, linger: defaultLinger}
+	c.slots = make([]byte, (recvSlots+maxControls)*controlSize)
 	c.out.slots = allSlots
 	c.read.wake, c.write.wake, c.closing.wake = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)
 	defer func() {
@@ -60,10 +67,13 @@ func (s *stack) newConn(remote *net.TCPAddr) (c *Conn, err error) {
 			c.free()
 		}
 	}()
-	if c.in.first, err = s.newRing(minRing, dat.MemLocalWrite|dat.MemRemoteWrite); err != nil {
+	if c.pz, err = s.ia.CreatePZ(); err != nil {
 		return c, err
 	}
-	if c.slotMem, err = s.ia.CreateLMR(c.slots, s.pz, dat.MemLocalRead|dat.MemLocalWrite); err != nil {
+	if c.in.first, err = s.newRing(c.pz, minRing, dat.MemLocalWrite|dat.MemRemoteWrite); err != nil {
+		return c, err
+	}
+	if c.slotMem, err = s.ia.CreateLMR(c.slots, c.pz, dat.MemLocalRead|dat.MemLocalWrite); err != nil {
 		return c, err
 	}
 	if c.evd, err = s.ia.CreateEVD(evdLength, s.cno, dat.EVDDTO|dat.EVDConnection|dat.EVDSoftware); err != nil {
@@ -72,7 +82,7 @@ func (s *stack) newConn(remote *net.TCPAddr) (c *Conn, err error) {
 	if err = c.evd.Disable(); err != nil {
 		return c, err
 	}
-	if c.ep, err = s.ia.CreateEP(s.pz, dat.EPConfig{RecvEVD: c.evd, RequestEVD: c.evd, ConnectEVD: c.evd, Attr: &epAttr}); err != nil {
+	if c.ep, err = s.ia.CreateEP(c.pz, dat.EPConfig{RecvEVD: c.evd, RequestEVD: c.evd, ConnectEVD: c.evd, Attr: &epAttr}); err != nil {
 		return c, err
 	}
 	for i := range recvSlots {
@@ -289,6 +299,9 @@ func (c *Conn) free() {
 	}
 	for _, r := range []ring{c.in.first, c.in.second, c.in.announced, c.out.first, c.out.second} {
 		s.freeRing(r)
+	}
+	if c.pz != nil {
+		_ = c.pz.Free()
 	}
 	s.release()
 }

@@ -53,7 +53,11 @@
 //
 // A receive ring begins with 2 KiB, and a send ring is allocated by the first Write. Rings grow to 1 MiB while the stream
 // fills them. When no byte has moved for one to two seconds, they shrink to what they were. All rings of an adapter
-// together grow by at most 256 MiB. An idle end takes about 10 KiB in all, and more if its adapter has several queues.
+// together grow by at most 256 MiB. An idle end takes about 12 KiB in all, and more if its adapter has several queues.
+//
+// Each stream has a protection zone of its own, so a peer can write only into the receive ring of its own stream. It can
+// change bytes there until they are consumed. So a program that does not trust the peer must not check bytes in place,
+// with Peek or in the writer of WriteTo, and use them afterwards: it copies them first. Read copies.
 //
 // # Batching
 //

@@ -2,7 +2,8 @@ package stream
 
 // Peek returns received bytes in the ring into which the peer has written them, without a copy. It does not consume them.
 // It blocks until there is at least one byte, and returns as many as are contiguous. The bytes are valid until the next
-// call of Discard, Read, WriteTo or Close, and until then the caller may change them. The errors are those of Read.
+// call of Discard, Read, WriteTo or Close, and until then the caller may change them. A peer that violates the protocol may change them too: to check bytes of
+// such a peer, copy them first. The errors are those of Read.
 func (c *Conn) Peek() ([]byte, error) {
 	c.reading.Lock()
 	defer c.reading.Unlock()

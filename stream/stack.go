@@ -19,7 +19,6 @@ type stack struct {
 	key    any // in stacks
 	ia     *dat.IA
 	own    bool // close ia with the stack
-	pz     *dat.PZ
 	cno    *dat.CNO
 	memory atomic.Int64 // bytes that rings have beyond minRing
 	users  int          // guarded by opening
@@ -72,9 +71,6 @@ func (s *stack) open(name string) (err error) {
 			s.closeObjects()
 		}
 	}()
-	if s.pz, err = s.ia.CreatePZ(); err != nil {
-		return err
-	}
 	if s.cno, err = s.ia.CreateCNO(nil); err != nil {
 		return err
 	}
@@ -112,9 +108,6 @@ func (s *stack) closeObjects() {
 	}
 	if s.cno != nil {
 		_ = s.cno.Free()
-	}
-	if s.pz != nil {
-		_ = s.pz.Free()
 	}
 }
 
@@ -182,16 +175,16 @@ func (s *stack) unwatch(c *Conn) {
 	}
 }
 
-// newRing allocates and registers a ring. Bytes beyond minRing count toward maxMemory, so that a new stream always has
+// newRing allocates a ring and registers it in a zone. Bytes beyond minRing count toward maxMemory, so that a new stream always has
 // its rings, however large those of others are.
-func (s *stack) newRing(size int, priv dat.MemPriv) (r ring, err error) {
+func (s *stack) newRing(pz *dat.PZ, size int, priv dat.MemPriv) (r ring, err error) {
 	if s.memory.Add(int64(size-minRing)) > maxMemory && size > minRing {
 		s.memory.Add(int64(minRing - size))
 		s.hurry()
 		return r, errMemory
 	}
 	r.buf = make([]byte, size)
-	if r.mem, err = s.ia.CreateLMR(r.buf, s.pz, priv); err != nil {
+	if r.mem, err = s.ia.CreateLMR(r.buf, pz, priv); err != nil {
 		s.memory.Add(int64(minRing - size))
 		return ring{}, err
 	}
