@@ -44,6 +44,15 @@ func (s *stack) start(d time.Duration) {
 	}
 }
 
+// rest stops the timer, which would keep the memory of a closed stack until it fires.
+func (s *stack) rest() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+}
+
 // hurry makes the stack look for memory at once, because a ring could not grow.
 func (s *stack) hurry() {
 	s.mu.Lock()

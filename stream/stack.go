@@ -95,6 +95,7 @@ func (s *stack) release() {
 		return
 	}
 	delete(stacks, s.key)
+	s.rest()
 	s.stop()
 	<-s.over
 	s.closeObjects()
