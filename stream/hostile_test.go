@@ -1,6 +1,23 @@
 package stream
 
-import "testing"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/dat"
+	"github.com/datxdp/datxdp/internal/simlink"
+)
 
 // A peer that switches to a ring which was not announced to it must end the stream. Otherwise the announcement, which is
 // still to be sent, would name a ring that is in use already.
@@ -14,4 +31,417 @@ func TestSwitchBeforeAnnouncement(t *testing.T) {
 	if c.in.announced.buf == nil || c.in.growing() {
 		t.Error("the ring is in use")
 	}
+}
+
+// hostile is a peer of a stream that is written with package dat, and sends what it likes.
+type hostile struct {
+	t    testing.TB
+	ia   *dat.IA
+	pz   *dat.PZ
+	evd  *dat.EVD
+	mem  *dat.LMR // a ring for the stream, which takes messages too, the bytes of data messages, and control messages
+	out  []byte   // the control messages
+	sent int      // offset in out of the next one
+	psp  *dat.PSP
+	crs  *dat.EVD
+	ep   *dat.EP
+	ring remoteRing // of the stream
+	at   uint64     // offset of the next data message
+}
+
+const (
+	hostileDepth = 64      // receives, and requests
+	hostileRing  = 4 << 10 // bytes of the ring for the stream
+	hostileOut   = hostileRing + maxRing
+	hostilePort  = 7100
+)
+
+func newHostile(t testing.TB, ia *dat.IA) *hostile {
+	h := &hostile{t: t, ia: ia}
+	var err error
+	h.pz, err = ia.CreatePZ()
+	check(t, err)
+	h.evd, err = ia.CreateEVD(4*hostileDepth, nil, dat.EVDDTO|dat.EVDConnection)
+	check(t, err)
+	h.crs, err = ia.CreateEVD(8, nil, dat.EVDCR)
+	check(t, err)
+	mem := make([]byte, hostileOut+4096)
+	h.out = mem[hostileOut:]
+	h.mem, err = ia.CreateLMR(mem, h.pz, dat.MemLocalRead|dat.MemLocalWrite|dat.MemRemoteWrite)
+	check(t, err)
+	h.psp, err = ia.CreatePSP(hostilePort, h.crs, dat.PSPConsumer)
+	check(t, err)
+	return h
+}
+
+// open makes the endpoint for the next stream.
+func (h *hostile) open() {
+	attr := dat.EPAttr{MaxRecvDTOs: hostileDepth, MaxRequestDTOs: hostileDepth, MaxRecvIOV: 1, MaxRequestIOV: 1, MaxRDMAReadOut: 1}
+	var err error
+	h.ep, err = h.ia.CreateEP(h.pz, dat.EPConfig{RecvEVD: h.evd, RequestEVD: h.evd, ConnectEVD: h.evd, Attr: &attr})
+	check(h.t, err)
+	for range hostileDepth {
+		check(h.t, h.ep.PostRecv([]dat.LMRTriplet{h.mem.Segment(0, 64)}, 0, 0))
+	}
+	h.at = 0
+}
+
+func (h *hostile) hello() []byte {
+	return hello(remoteRing{h.mem.RMRContext(), h.mem.Address(), hostileRing})
+}
+
+// dial connects to a stream service.
+func (h *hostile) dial(addr *net.TCPAddr) {
+	h.open()
+	a := addr.AddrPort()
+	check(h.t, h.ep.Connect(a.Addr(), dat.ConnQual(a.Port()), time.Minute, h.hello()))
+	h.established()
+}
+
+// accept accepts a stream.
+func (h *hostile) accept() {
+	h.open()
+	var ev dat.Event
+	_, err := h.crs.Wait(-1, 1, &ev)
+	check(h.t, err)
+	q, err := ev.CR.Query()
+	check(h.t, err)
+	h.ring, err = parseHello(q.PrivateData)
+	check(h.t, err)
+	check(h.t, ev.CR.Accept(h.ep, h.hello()))
+	h.established()
+}
+
+func (h *hostile) established() {
+	var ev dat.Event
+	_, err := h.evd.Wait(-1, 1, &ev)
+	check(h.t, err)
+	if ev.Number != dat.EventEstablished {
+		h.t.Fatal(ev.Number)
+	}
+	if len(ev.PrivateData) > 0 {
+		h.ring, err = parseHello(ev.PrivateData)
+		check(h.t, err)
+	}
+}
+
+// poll takes what has come.
+func (h *hostile) poll() {
+	for ev := (dat.Event{}); h.evd.Dequeue(&ev) == nil; {
+	}
+}
+
+// end ends the connection and takes its last events.
+func (h *hostile) end() {
+	check(h.t, h.ep.Free())
+	h.poll()
+}
+
+// send sends the bytes as a control message. Posts fail when the stream has ended the connection, as it should.
+func (h *hostile) send(b ...byte) {
+	if h.sent += len(b); h.sent > len(h.out) {
+		h.sent = len(b)
+	}
+	copy(h.out[h.sent-len(b):], b) // the engine may still send the messages before
+	_ = h.ep.PostSend([]dat.LMRTriplet{h.mem.Segment(hostileOut+h.sent-len(b), len(b))}, 0, 0)
+	h.poll()
+}
+
+func (h *hostile) control(m control) { h.send(m.append(nil)...) }
+
+// write sends n bytes to an offset of the stream's ring, with a credit.
+func (h *hostile) write(offset uint64, n int, imm uint32) {
+	to := dat.RMRTriplet{Context: h.ring.context, Address: h.ring.address + offset, Length: uint64(n)}
+	_ = h.ep.PostRDMAWriteImm([]dat.LMRTriplet{h.mem.Segment(hostileRing, n)}, 0, to, imm, 0)
+	h.poll()
+}
+
+// data sends n bytes as a correct peer does, if the ring has room.
+func (h *hostile) data(n int) {
+	offset := h.at % uint64(h.ring.size)
+	n = min(n, int(uint64(h.ring.size)-offset))
+	h.write(offset, n, 0)
+	h.at += uint64(n)
+}
+
+// hostileActs are messages that are wrong always, or in the wrong order, or never.
+var hostileActs = []struct {
+	name string
+	do   func(h *hostile)
+}{
+	{"ring", func(h *hostile) {
+		h.control(control{controlRing, remoteRing{h.mem.RMRContext(), h.mem.Address(), minPeerRing}})
+	}},
+	{"ring of 4 GiB", func(h *hostile) {
+		h.control(control{controlRing, remoteRing{h.mem.RMRContext(), h.mem.Address(), math.MaxUint32}})
+	}},
+	{"ring at the end of the address space", func(h *hostile) {
+		h.control(control{controlRing, remoteRing{h.mem.RMRContext(), math.MaxUint64 - 100, 1000}})
+	}},
+	{"ring without memory", func(h *hostile) { h.control(control{controlRing, remoteRing{0, 0, minPeerRing}}) }},
+	{"small ring", func(h *hostile) { h.control(control{controlRing, remoteRing{h.mem.RMRContext(), h.mem.Address(), 1}}) }},
+	{"cut ring", func(h *hostile) { h.send(controlRing, 1, 2, 3) }},
+	{"switch", func(h *hostile) { h.control(control{kind: controlSwitch}) }},
+	{"long switch", func(h *hostile) { h.send(controlSwitch, 0) }},
+	{"end", func(h *hostile) { h.control(control{kind: controlEnd}) }},
+	{"unknown message", func(h *hostile) { h.send(77) }},
+	{"empty message", func(h *hostile) { h.send() }},
+	{"long message", func(h *hostile) { h.send(make([]byte, controlSize+1)...) }},
+	{"byte", func(h *hostile) { h.data(1) }},
+	{"half a ring", func(h *hostile) { h.data(int(h.ring.size) / 2) }},
+	{"full ring", func(h *hostile) { h.data(int(h.ring.size)) }},
+	{"data behind the ring", func(h *hostile) { h.write(uint64(h.ring.size), 1, 0) }},
+	{"credit of nothing", func(h *hostile) { h.write(0, 0, 0) }},
+	{"credit of one message", func(h *hostile) { h.write(0, 0, credit{messages: 1}.immediate()) }},
+	{"credit of one byte", func(h *hostile) { h.write(0, 0, credit{consumed: 1}.immediate()) }},
+	{"credit of everything", func(h *hostile) { h.write(0, 0, math.MaxUint32) }},
+	{"write without a message", func(h *hostile) {
+		_ = h.ep.PostRDMAWrite([]dat.LMRTriplet{h.mem.Segment(hostileRing, 8)}, 0, dat.RMRTriplet{Context: h.ring.context, Address: h.ring.address, Length: 8}, 0)
+	}},
+	{"read", func(h *hostile) {
+		_ = h.ep.PostRDMARead([]dat.LMRTriplet{h.mem.Segment(hostileRing, 8)}, 0, dat.RMRTriplet{Context: h.ring.context, Address: h.ring.address, Length: 8}, 0)
+	}},
+	{"invalidate", func(h *hostile) {
+		_ = h.ep.PostSendWithInvalidate([]dat.LMRTriplet{h.mem.Segment(hostileRing, 1)}, 0, 0, h.ring.context)
+	}},
+	{"flood", func(h *hostile) {
+		for range hostileDepth {
+			h.write(0, 0, 0)
+		}
+	}},
+	{"pause", func(h *hostile) { runtime.Gosched() }},
+	{"disconnect", func(h *hostile) { _ = h.ep.Disconnect(dat.CloseGraceful) }},
+}
+
+// hostileCase runs a stream beside a peer that does some of hostileActs and then ends the connection.
+type hostileCase struct {
+	h *hostile
+	l *Listener
+	d Dialer
+}
+
+func newHostileCase(t testing.TB) *hostileCase {
+	a, b := sim(t, simlink.Config{})
+	lc := ListenConfig{IA: b}
+	l, err := lc.Listen(context.Background(), 7000)
+	check(t, err)
+	t.Cleanup(func() { check(t, l.Close()) })
+	return &hostileCase{newHostile(t, a), l, Dialer{IA: b}}
+}
+
+// connect makes a stream that has dialed or accepted.
+func (hc *hostileCase) connect(t testing.TB, dials bool) *Conn {
+	made := make(chan net.Conn, 1)
+	go func() {
+		var c net.Conn
+		var err error
+		if dials {
+			c, err = hc.d.DialContext(context.Background(), "", "10.0.0.1:7100")
+		} else {
+			c, err = hc.l.Accept()
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		made <- c
+	}()
+	if dials {
+		hc.h.accept()
+	} else {
+		hc.h.dial(hc.l.addr)
+	}
+	c := <-made
+	if c == nil {
+		t.FailNow()
+	}
+	return c.(*Conn)
+}
+
+// run returns the errors with which Read and Write have ended.
+func (hc *hostileCase) run(t testing.TB, dials bool, acts []byte) (read, written error) {
+	c := hc.connect(t, dials)
+	var calls sync.WaitGroup
+	calls.Go(func() { _, read = io.Copy(io.Discard, onlyReader{c}) })
+	calls.Go(func() {
+		for p := make([]byte, 700); written == nil; {
+			_, written = c.Write(p)
+		}
+	})
+	for _, act := range acts {
+		hostileActs[act].do(hc.h)
+	}
+	hc.h.end()
+	calls.Wait()
+	c.mu.Lock()
+	if sizes := len(c.in.first.buf) + len(c.in.second.buf) + len(c.in.announced.buf); sizes > 3*maxRing {
+		t.Errorf("receive rings of %d bytes", sizes)
+	}
+	c.mu.Unlock()
+	_ = c.Close()
+	return read, written
+}
+
+// isClear reports whether a user of a stream can tell what has happened.
+func isClear(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && slices.ContainsFunc([]error{errProtocol, errSmall, syscall.ECONNRESET, syscall.EPIPE},
+		func(kind error) bool { return errors.Is(err, kind) })
+}
+
+func (hc *hostileCase) try(t testing.TB, acts ...byte) {
+	for _, dials := range []bool{false, true} {
+		names := make([]string, len(acts))
+		for i, act := range acts {
+			names[i] = hostileActs[act].name
+		}
+		hang := time.AfterFunc(time.Minute, func() { panic(names) })
+		read, written := hc.run(t, dials, acts)
+		hang.Stop()
+		if read != nil && !isClear(read) || read == nil && !slices.Contains(names, "end") {
+			t.Errorf("%q, dials %t: read: %v", names, dials, read)
+		}
+		if !isClear(written) {
+			t.Errorf("%q, dials %t: written: %v", names, dials, written)
+		}
+	}
+}
+
+// left reports what the streams have left behind.
+func (hc *hostileCase) left(t testing.TB) {
+	if n := hc.l.stack.memory.Load(); n != 0 {
+		t.Errorf("rings have %d bytes too many", n)
+	}
+	if all, err := hc.l.stack.ia.Connections(); err != nil || len(all) > 0 {
+		t.Errorf("%d connections, %v", len(all), err)
+	}
+}
+
+// TestHostilePeer: a peer that sends any two messages, in either role, ends only its own stream. The calls of the
+// stream return an error, or the end if the peer has sent it.
+func TestHostilePeer(t *testing.T) {
+	for first := range hostileActs {
+		for second := range hostileActs {
+			if testing.Short() && (first+second)%5 > 0 {
+				continue
+			}
+			t.Run(hostileActs[first].name+", "+hostileActs[second].name, func(t *testing.T) {
+				hc := newHostileCase(t) // of its own: an address that has used wrong keys may not connect for a while
+				hc.try(t, byte(first), byte(second))
+				hc.left(t)
+			})
+		}
+	}
+}
+
+// FuzzHostilePeer is TestHostilePeer with any number of messages.
+func FuzzHostilePeer(f *testing.F) {
+	for act := range hostileActs {
+		f.Add([]byte{byte(act), 12, byte(act), 13, byte(act)})
+	}
+	f.Fuzz(func(t *testing.T, acts []byte) {
+		hc := newHostileCase(t)
+		acts = acts[:min(len(acts), 20)]
+		for i := range acts {
+			acts[i] %= byte(len(hostileActs))
+		}
+		hc.try(t, acts...)
+		hc.left(t)
+	})
+}
+
+// TestHostileErrors: what the user of a stream gets to know of a peer that violates the protocol.
+func TestHostileErrors(t *testing.T) {
+	for _, c := range []struct {
+		acts []string
+		want error
+	}{
+		{[]string{"small ring"}, errSmall},
+		{[]string{"cut ring"}, errProtocol},
+		{[]string{"ring", "end", "end"}, errProtocol},
+		{[]string{"byte", "end", "byte"}, errProtocol},
+		{[]string{"switch"}, errProtocol},
+		{[]string{"long switch"}, errProtocol},
+		{[]string{"unknown message"}, errProtocol},
+		{[]string{"empty message"}, errProtocol},
+		{[]string{"credit of everything"}, errProtocol},
+		{[]string{"long message"}, syscall.ECONNRESET},
+		{[]string{"data behind the ring"}, syscall.ECONNRESET},
+		{[]string{"invalidate"}, syscall.ECONNRESET},
+	} {
+		t.Run(fmt.Sprint(c.acts), func(t *testing.T) {
+			hc := newHostileCase(t)
+			x := hc.connect(t, false)
+			for _, name := range c.acts {
+				for _, act := range hostileActs {
+					if act.name == name {
+						act.do(hc.h)
+					}
+				}
+			}
+			var err error
+			for err == nil {
+				_, err = x.Write([]byte("x"))
+			}
+			if !errors.Is(err, c.want) {
+				t.Errorf("Write: %v; want %v", err, c.want)
+			}
+			for hc.h.ep.State() == dat.EPConnected { // until the stream has ended the connection
+				hc.h.poll()
+			}
+			hc.h.end()
+			check(t, x.Close())
+			hc.left(t)
+		})
+	}
+}
+
+// TestHostileFlood: a peer that sends as fast as it can neither keeps a call from its deadline nor Close from its end.
+func TestHostileFlood(t *testing.T) {
+	hc := newHostileCase(t)
+	x := hc.connect(t, false)
+	var flood sync.WaitGroup
+	stop := make(chan struct{})
+	flood.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				hc.h.write(0, 0, 0)
+			}
+		}
+	})
+	for range 10 {
+		check(t, x.SetReadDeadline(time.Now().Add(time.Millisecond)))
+		if _, err := x.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatal(err)
+		}
+	}
+	check(t, x.Close())
+	close(stop)
+	flood.Wait()
+	hc.h.end()
+	hc.left(t)
+}
+
+// TestOtherStream: a peer that knows the ring of another stream of the adapter cannot write into it.
+func TestOtherStream(t *testing.T) {
+	hc := newHostileCase(t)
+	x := hc.connect(t, false)
+	victim, ep := hc.h.ring, hc.h.ep
+	y := hc.connect(t, false)
+	hc.h.ring = victim
+	hc.h.data(1)
+	if _, err := y.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("Read of the own stream: %v", err)
+	}
+	hc.h.end()
+	hc.h.ep = ep
+	hc.h.data(1)
+	if n, err := x.Read(make([]byte, 2)); n != 1 || err != nil {
+		t.Errorf("Read of the other stream: %d, %v", n, err)
+	}
+	check(t, errors.Join(y.Close(), x.SetLinger(0), x.Close()))
+	hc.h.end()
+	hc.left(t)
 }
