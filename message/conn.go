@@ -58,6 +58,9 @@ func (c *Conn) Send(ctx context.Context, p []byte) error {
 
 // Recv returns the next message. The bytes are valid until the next call of Recv, and the caller may change them. At
 // the end of the stream, Recv returns io.EOF. If the context ends, Recv returns its error and loses nothing.
+//
+// Over a stream, a peer that violates the protocol of streams can change the bytes until the next call of Recv. To check
+// bytes of such a peer, copy them first.
 func (c *Conn) Recv(ctx context.Context) ([]byte, error) {
 	h, p, err := c.read(ctx)
 	if err == nil && h.kind != kindMessage {
