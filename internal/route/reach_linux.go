@@ -260,11 +260,7 @@ func reachOf(route *netlink.Route, direct map[int]bool) (g gateway, ok bool) {
 	if route.Type != syscall.RTN_UNICAST {
 		return g, true
 	}
-	hops := route.MultiPath
-	if len(hops) == 0 {
-		hops = []*netlink.NexthopInfo{{LinkIndex: route.LinkIndex, Gw: route.Gw, Via: route.Via}}
-	}
-	for _, n := range hops {
+	for _, n := range nextHops(route) {
 		if !direct[n.LinkIndex] && !gatewayAddr(n.Gw, n.Via).IsValid() {
 			g.free = false
 		}
