@@ -147,7 +147,7 @@ func (t *Table) readInterface(tell bool) error {
 		return fmt.Errorf("route: read interface %d: %w", t.index, err)
 	}
 	a := l.Attrs()
-	list, err := t.handle.AddrList(l, netlink.FAMILY_ALL)
+	list, err := t.listAddrs(l)
 	if err != nil {
 		return fmt.Errorf("route: list addresses of %s: %w", a.Name, err)
 	}
@@ -166,4 +166,19 @@ func (t *Table) readInterface(tell bool) error {
 		t.tell()
 	}
 	return nil
+}
+
+// listAddrs lists the addresses of an interface. If any address of the host changes meanwhile, the list may be
+// incomplete, so listAddrs reads it again. After dumpAttempts it returns the last list: the kernel's message about the
+// change makes the Table read the interface again.
+//
+// System calls: sendto, recvfrom (netlink).
+func (t *Table) listAddrs(l netlink.Link) (list []netlink.Addr, err error) {
+	for range dumpAttempts {
+		list, err = t.handle.AddrList(l, netlink.FAMILY_ALL)
+		if !errors.Is(err, netlink.ErrDumpInterrupted) {
+			return list, err
+		}
+	}
+	return list, nil
 }
