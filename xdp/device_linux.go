@@ -83,9 +83,11 @@ func openMode(ifname string, n nic, o Options) (d *Device, err error) {
 		return d, err
 	}
 	if n == nil {
-		if d.nic, err = openEthtool(); err != nil {
-			return d, err
+		e, err := openEthtool()
+		if err != nil {
+			return d, err // d.nic stays nil, because an interface that holds a nil *ethtool is not nil
 		}
+		d.nic = e
 	}
 	h, err := d.identify(&o)
 	if err != nil {
