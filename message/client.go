@@ -47,7 +47,9 @@ func printable(r rune) rune {
 
 // NewClient returns a Client that sends requests over c. It owns c from then on.
 func NewClient(c net.Conn) *Client {
-	return &Client{conn: New(c), reading: make(chan struct{}, 1), pending: make(map[uint32]*call)}
+	m := New(c)
+	m.in.copies = false // readOne copies the response
+	return &Client{conn: m, reading: make(chan struct{}, 1), pending: make(map[uint32]*call)}
 }
 
 // SetMaxSize sets the size of the largest request and response in bytes. It must be called before the first request.

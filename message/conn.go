@@ -29,7 +29,7 @@ const firstWrite = 4 << 10
 // New returns a Conn that sends and receives messages over c. It owns c from then on.
 func New(c net.Conn) *Conn {
 	return &Conn{
-		conn: c, in: reader{src: sourceOf(c), max: DefaultMaxSize}, sending: make(chan struct{}, 1),
+		conn: c, in: newReader(c), sending: make(chan struct{}, 1),
 		recv: interrupter{setDeadline: c.SetReadDeadline}, send: interrupter{setDeadline: c.SetWriteDeadline},
 	}
 }
@@ -58,9 +58,6 @@ func (c *Conn) Send(ctx context.Context, p []byte) error {
 
 // Recv returns the next message. The bytes are valid until the next call of Recv, and the caller may change them. At
 // the end of the stream, Recv returns io.EOF. If the context ends, Recv returns its error and loses nothing.
-//
-// Over a stream, a peer that violates the protocol of streams can change the bytes until the next call of Recv. To check
-// bytes of such a peer, copy them first.
 func (c *Conn) Recv(ctx context.Context) ([]byte, error) {
 	h, p, err := c.read(ctx)
 	if err == nil && h.kind != kindMessage {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 )
 
 // kind says what a frame is.
@@ -50,12 +51,12 @@ type source interface {
 	Discard(n int)
 }
 
-// sourceOf returns the connection itself if it is a source, or a buffer for it.
-func sourceOf(c net.Conn) source {
+// newReader returns a reader whose source is the connection itself, if it is a source, or a buffer for it.
+func newReader(c net.Conn) reader {
 	if s, ok := c.(source); ok {
-		return s
+		return reader{src: s, copies: true, max: DefaultMaxSize}
 	}
-	return &buffer{conn: c}
+	return reader{src: &buffer{conn: c}, max: DefaultMaxSize}
 }
 
 // buffer is the source of a connection that cannot show received bytes in place.
@@ -86,11 +87,12 @@ func (b *buffer) Discard(n int) { b.r += n }
 
 // reader cuts received bytes into frames.
 type reader struct {
-	src  source
-	max  int    // largest payload in bytes
-	held int    // bytes of the last frame that are still to be consumed
-	part []byte // start of an incomplete frame
-	full bool   // part is the last frame that was returned
+	src    source
+	copies bool   // copy each frame before it is checked, because the peer can change the memory of src
+	max    int    // largest payload in bytes
+	held   int    // bytes of the last frame that are still to be consumed
+	part   []byte // start of an incomplete frame
+	full   bool   // part is the last frame that was returned
 }
 
 // next returns the next frame. The payload is valid until the next call. After a timeout, next may be called again.
@@ -104,7 +106,7 @@ func (r *reader) next() (h header, payload []byte, err error) {
 			}
 			return header{}, nil, err
 		}
-		if len(r.part) == 0 && len(b) >= headerSize {
+		if !r.copies && len(r.part) == 0 && len(b) >= headerSize {
 			if h, err = r.check(b); err != nil {
 				return h, nil, err
 			}
@@ -147,6 +149,9 @@ func (r *reader) collect(b []byte) (h header, err error) {
 		}
 		whole := headerSize + int(h.length)
 		k := min(len(b)-n, whole-len(r.part))
+		if k > cap(r.part)-len(r.part) { // at most twice the memory of what has arrived
+			r.part = slices.Grow(r.part, min(whole-len(r.part), len(r.part)+k))
+		}
 		r.part = append(r.part, b[n:n+k]...)
 		n += k
 		r.full = len(r.part) == whole

@@ -9,8 +9,7 @@ import (
 )
 
 // Handler answers a request. It appends the response to the slice into and returns the result. The slices into and
-// request belong to it until it returns; over a stream, a peer that violates the protocol of streams can change the
-// request until then. If it returns an error, the client's Call returns the error's text as a
+// request belong to it until it returns. If it returns an error, the client's Call returns the error's text as a
 // RemoteError. Requests of one connection are handled one after another, those of several connections at the same time.
 type Handler func(into, request []byte) ([]byte, error)
 

@@ -2,6 +2,8 @@ package message
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"net"
 	"testing"
 
@@ -32,30 +34,69 @@ func overStream(t testing.TB) (a, b net.Conn) {
 	return a, b
 }
 
-// Over a stream, a message that is contiguous in the ring must not be copied: it comes from the source itself.
-func TestRecvInPlace(t *testing.T) {
-	a, b := overStream(t)
-	from, to := New(a), New(b)
-	if _, ok := to.in.src.(*stream.Conn); !ok {
-		t.Fatalf("the source is a %T", to.in.src)
+// shown is a stream that remembers the memory that Peek has shown: the peer of a stream can write into it.
+type shown struct {
+	*stream.Conn
+	memory [][]byte
+}
+
+func (s *shown) Peek() ([]byte, error) {
+	b, err := s.Conn.Peek()
+	s.memory = append(s.memory, b)
+	return b, err
+}
+
+// overwrite does what a hostile peer does at any time: it writes into the ring.
+func (s *shown) overwrite() {
+	for _, b := range s.memory {
+		for i := range b {
+			b[i] ^= 0xff
+		}
 	}
-	for i := range 200 { // several times around the ring
-		want := bytes.Repeat([]byte{byte(i)}, 1000+i)
-		if err := from.Send(t.Context(), want); err != nil {
-			t.Fatal(err)
-		}
-		view, err := b.(*stream.Conn).Peek()
-		if err != nil {
-			t.Fatal(err)
-		}
-		whole := len(view) >= headerSize+len(want)
+	s.memory = s.memory[:0]
+}
+
+// changed are sizes of messages: in one piece in the ring, and in several.
+var changed = []int{1, 100, 1500, 1 << 12, 1 << 17}
+
+// A peer that writes into the ring must not change a message that Recv has returned.
+func TestPeerCannotChangeMessage(t *testing.T) {
+	a, b := overStream(t)
+	ring := &shown{Conn: b.(*stream.Conn)}
+	from, to := New(a), New(ring)
+	for _, size := range changed {
+		want := bytes.Repeat([]byte{'x'}, size)
+		sent := make(chan error)
+		go func() { sent <- from.Send(context.Background(), want) }()
 		got, err := to.Recv(t.Context())
-		if err != nil || !bytes.Equal(got, want) {
-			t.Fatalf("message %d: %d bytes, %v", i, len(got), err)
+		if err = errors.Join(err, <-sent); err != nil {
+			t.Fatal(err)
 		}
-		if inPlace := &got[0] == &view[min(headerSize, len(view)-1)]; whole && !inPlace {
-			t.Errorf("message %d was copied", i)
+		ring.overwrite()
+		if !bytes.Equal(got, want) {
+			t.Errorf("a message of %d bytes has changed", size)
 		}
-		to.in.release()
+	}
+}
+
+// A peer that writes into the ring must not change a request while the handler works with it.
+func TestPeerCannotChangeRequest(t *testing.T) {
+	a, b := overStream(t)
+	ring := &shown{Conn: b.(*stream.Conn)}
+	s := Server{Handler: func(into, request []byte) ([]byte, error) {
+		ring.overwrite()
+		return append(into, request...), nil
+	}}
+	served := make(chan error)
+	go func() { served <- s.ServeConn(ring) }()
+	c := NewClient(a)
+	for _, size := range changed {
+		want := bytes.Repeat([]byte{'x'}, size)
+		if got, err := c.Call(t.Context(), nil, want); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("a request of %d bytes has changed: %v", size, err)
+		}
+	}
+	if err := errors.Join(c.Close(), <-served); err != nil {
+		t.Error(err)
 	}
 }
