@@ -135,6 +135,7 @@ var boundsOf = map[string]string{
 	"resolvePause = 100 * time.Millisecond": "10 a second",
 	"resolveBurst = 32":                     "32",
 	"resolveMemory = 2 * time.Minute":       "2 min",
+	"lookupShare = 50":                      "1/50, after a quiet time 0.2 s at once",
 	"g.fd, g.limit = fd, size/4":            "a quarter of the send buffer",
 	"trickle = 100 * time.Millisecond":      "10 a second",
 	"probeBatch = 8":                        "8 in 1 ms",

@@ -116,7 +116,7 @@ func (n *neighbour) backOff(now time.Time) {
 // kickDue sends the due requests and returns the time until the next.
 func (t *Table) kickDue(now time.Time) time.Duration {
 	t.mu.Lock()
-	next := t.routesAt
+	next := t.lookupAt()
 	var due []netip.Addr
 	for addr, n := range t.neighbours {
 		if n.kickAt.IsZero() {

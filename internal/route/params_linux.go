@@ -29,6 +29,11 @@ const (
 	lookPause = time.Millisecond
 	// settle is the delay before routes are looked up again after a change, because changes come in groups.
 	settle = 10 * time.Millisecond
+	// lookupShare and lookupBurst limit the processor time of these lookups: on average one part in lookupShare of a
+	// processor, and after a quiet time up to one part in lookupShare of lookupBurst at once. A lookup for 3000 peers takes
+	// 40 ms. So five such lookups may follow each other, and then one every 2 s.
+	lookupShare = 50
+	lookupBurst = 10 * time.Second
 	// recheck is the interval at which all routes are looked up again. It is needed because the table does not listen to
 	// changes of policy rules.
 	recheck = 30 * time.Second

@@ -205,22 +205,25 @@ func (r *Reach) readNeighbours() error {
 	return nil
 }
 
-// keep reads the routes again after a change, when the settle delay is over.
+// keep reads the routes again after a change, when the settle delay is over and the budget permits it.
 func (r *Reach) keep() {
+	var lookups budget
 	for {
 		select {
 		case <-r.done:
 			return
 		case <-r.poke:
 		}
-		timer := time.NewTimer(settle)
+		timer := time.NewTimer(max(settle, time.Until(lookups.paid)))
 		select {
 		case <-r.done:
 			timer.Stop()
 			return
 		case <-timer.C:
 		}
+		began := time.Now()
 		_ = r.readRoutes() // on an error the known state stays
+		lookups.charge(began, time.Now())
 	}
 }
 

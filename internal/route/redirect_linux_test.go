@@ -71,7 +71,7 @@ func (w *world) addRedirectRoute(c redirectCase) map[netip.Addr]bool {
 		second := netip.MustParseAddr("10.73.0.77")
 		gateways[second] = true
 		r.LinkIndex, r.Gw = 0, nil
-		for g := range gateways {
+		for _, g := range []netip.Addr{c.gateway, second} { // the kernel accepts redirects of the first only, which it uses
 			r.MultiPath = append(r.MultiPath, &netlink.NexthopInfo{LinkIndex: w.table.index, Gw: g.AsSlice()})
 		}
 	}

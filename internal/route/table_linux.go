@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -35,7 +36,8 @@ type Table struct {
 	hops       map[netip.Addr]*Hop
 	neighbours map[netip.Addr]*neighbour // neighbours that hops use
 	seen       map[netip.Addr]sighting   // the kernel's neighbour entries of this interface
-	routesAt   time.Time                 // time of the next lookup of all routes
+	routesAt   time.Time                 // time of the next lookup of all routes, if lookups permits it
+	lookups    budget                    // for the lookups of all routes
 	version    uint64                    // incremented by every change that routes may depend on
 }
 
@@ -233,10 +235,16 @@ func (t *Table) keep() {
 	}
 }
 
-// lookupDue looks up every route again if that is due.
+// lookupAt returns the time of the next lookup of all routes. The caller holds mu.
+func (t *Table) lookupAt() time.Time { return later(t.routesAt, t.lookups.paid) }
+
+// lookupDue reads the interface again and looks up every route again, if that is due. Any host of the link can make the
+// kernel report changes of addresses and routes, with router advertisements (RFC 4861 §4.2). So the processor time of the
+// lookups is limited.
 func (t *Table) lookupDue(now time.Time) {
+	began := time.Now()
 	t.mu.Lock()
-	due := !now.Before(t.routesAt)
+	due := !now.Before(t.lookupAt())
 	var all []netip.Addr
 	if due {
 		t.routesAt = now.Add(recheck)
@@ -245,9 +253,11 @@ func (t *Table) lookupDue(now time.Time) {
 		}
 	}
 	t.mu.Unlock()
-	if due {
-		_ = t.readPrefixes() // if the kernel did not answer, the known state stays
+	if !due {
+		return
 	}
+	t.readAddrs(now)
+	_ = t.readPrefixes() // if the kernel did not answer, the known state stays
 	for _, dst := range all {
 		way, err := t.lookup(dst)
 		if err != nil && !errors.Is(err, ErrUnreachable) {
@@ -257,6 +267,20 @@ func (t *Table) lookupDue(now time.Time) {
 		if h := t.hops[dst]; h != nil {
 			t.direct(h, way)
 		}
+		t.mu.Unlock()
+	}
+	t.mu.Lock()
+	t.lookups.charge(began, time.Now())
+	t.mu.Unlock()
+}
+
+// readAddrs reads the interface again. If its addresses have changed, unresolved neighbours are due at once. After an
+// error the known state stays.
+func (t *Table) readAddrs(now time.Time) {
+	was := t.Interface().Addrs
+	if t.readInterface(true) == nil && !slices.Equal(was, t.Interface().Addrs) {
+		t.mu.Lock()
+		t.kickUnlisted(now)
 		t.mu.Unlock()
 	}
 }

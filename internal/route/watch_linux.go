@@ -61,9 +61,7 @@ func (t *Table) apply(m *syscall.NetlinkMessage) {
 			}
 			t.interfaceChanged(gone)
 		}
-	case syscall.RTM_NEWADDR, syscall.RTM_DELADDR:
-		t.interfaceChanged(Present)
-	case syscall.RTM_NEWROUTE, syscall.RTM_DELROUTE:
+	case syscall.RTM_NEWADDR, syscall.RTM_DELADDR, syscall.RTM_NEWROUTE, syscall.RTM_DELROUTE:
 		t.mu.Lock()
 		t.routesDue(time.Now())
 		t.mu.Unlock()
@@ -80,12 +78,17 @@ func (t *Table) interfaceChanged(gone Fate) {
 	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.kickUnlisted(now)
+	t.routesDue(now)
+}
+
+// kickUnlisted makes the next requests for unresolved neighbours due at once. The caller holds mu.
+func (t *Table) kickUnlisted(now time.Time) {
 	for _, n := range t.neighbours {
 		if !n.listed {
 			n.kickAt, n.pause = now, 0
 		}
 	}
-	t.routesDue(now)
 }
 
 // missing checks whether the interface still exists, for the case that messages were lost.

@@ -1,0 +1,74 @@
+package route
+
+import (
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+
+	"github.com/datxdp/datxdp/internal/lab"
+)
+
+// TestBudget: work that is repeated as soon as the budget permits it takes its share of the time, after a burst.
+func TestBudget(t *testing.T) {
+	const cost = 40 * time.Millisecond
+	start := time.Now()
+	var b budget
+	var worked time.Duration
+	now := start
+	for now.Sub(start) < time.Minute {
+		now = later(now, b.paid)
+		b.charge(now, now.Add(cost))
+		now = now.Add(cost)
+		worked += cost
+	}
+	if most := (lookupBurst+now.Sub(start))/lookupShare + cost; worked > most {
+		t.Errorf("%v of work in %v, want at most %v", worked, now.Sub(start), most)
+	}
+	if least := now.Sub(start) / lookupShare; worked < least {
+		t.Errorf("%v of work in %v, want at least %v", worked, now.Sub(start), least)
+	}
+	if now = now.Add(2 * lookupBurst); !b.paid.Before(now) {
+		t.Errorf("no work is permitted after %v", 2*lookupBurst)
+	}
+}
+
+// A router advertisement makes the kernel report an address, also if only its lifetime has changed. However many such
+// reports arrive, the lookups of all routes take only their share of the processor.
+func TestAddressReportsAreBounded(t *testing.T) {
+	w := newWorld(t)
+	w.resolve(lab.B.Addr4().String())
+	w.table.mu.Lock()
+	now := time.Now()
+	w.table.lookups.charge(now.Add(-time.Minute), now) // a lookup that took long
+	paid := w.table.lookups.paid
+	w.table.mu.Unlock()
+	before := w.table.prefixes.Load()
+	w.reportAddress()
+	w.table.lookupDue(paid.Add(-1))
+	if w.table.prefixes.Load() != before {
+		t.Error("the routes were looked up beyond the budget")
+	}
+	w.table.lookupDue(paid)
+	if w.table.prefixes.Load() == before {
+		t.Error("the routes were not looked up after the budget permitted it")
+	}
+}
+
+// reportAddress makes the kernel report an address again, with another lifetime, and waits until the table has the report.
+func (w *world) reportAddress() {
+	w.Helper()
+	version := func() uint64 {
+		w.table.mu.Lock()
+		defer w.table.mu.Unlock()
+		return w.table.version
+	}
+	addr, err := netlink.ParseAddr("fd99::1/64")
+	w.must(err)
+	for _, addr.ValidLft = range []int{1000, 2000} {
+		addr.PreferedLft = addr.ValidLft
+		was := version()
+		w.must(w.nl[lab.A].AddrReplace(w.veth[lab.A], addr))
+		w.until("the report of the address", func() bool { return version() != was })
+	}
+}
