@@ -57,9 +57,9 @@ func (b *background) runPass(now wire.Time) (p pass) {
 		case Poller, Waiter:
 			b.phase.Store(uint32(Watching))
 			return pass{driven: true}
-		default: // this owner may not poll again: try again, without waiting for a check
-			b.phase.Store(uint32(Polling))
-			return pass{busy: true}
+		default: // this owner may not poll again, so it changes nothing: goroutines that poll can post too
+			watching := b.Phase() == Watching
+			return pass{driven: watching, busy: !watching}
 		}
 	}
 	if p.driven = b.Driver.polls != b.polls; p.driven {
@@ -89,8 +89,8 @@ func (p pass) phase(now wire.Time, quiet time.Duration) Phase {
 }
 
 // The method watch waits until the next check is due or a caller parks. A caller that parks polls no longer, so the
-// background owner must poll at once. In that case, watch sets b.polls to Driver.polls. So the next pass sees no new
-// polls by callers, and polls the engine.
+// background owner must poll at once. In that case, watch ends phase Watching and sets b.polls to Driver.polls. So the
+// next pass sees no new polls by callers, and polls the engine.
 func (b *background) watch(now wire.Time) {
 	b.check.Reset(b.pause)
 	b.pause = min(b.pause+b.pause/16, maxCheckInterval)
@@ -101,6 +101,7 @@ func (b *background) watch(now wire.Time) {
 		b.busyAt = now
 		if b.Own() {
 			b.polls = b.Driver.polls
+			b.phase.Store(uint32(Polling))
 			b.Disown()
 		}
 	}

@@ -89,27 +89,51 @@ func TestBackgroundWatches(t *testing.T) {
 
 // The background owner finds that another goroutine owns the engine. If that goroutine will poll again (role Poller or
 // Waiter), the background owner only watches. If it may not poll again (role Poster or Control), the background owner
-// polls as soon as the engine is free.
+// polls as soon as the engine is free, unless callers have driven the engine before: then it goes on watching.
 func TestBackgroundFindsOwner(t *testing.T) {
-	for role, want := range map[wire.Role]Phase{
-		Poller: Watching, Waiter: Watching, Poster: Polling, Control: Polling,
+	for _, c := range []struct {
+		role        wire.Role
+		phase, want Phase
+	}{
+		{Poller, Polling, Watching}, {Waiter, Polling, Watching}, {Poster, Polling, Polling}, {Control, Polling, Polling},
+		{Poster, Watching, Watching}, {Control, Watching, Watching},
 	} {
 		inVirtualTime(t, func(t *testing.T) {
 			x := newFake()
 			b := background{Driver: &x.Driver}
+			x.phase.Store(uint32(c.phase))
 			x.packets.Store(1)
-			if !x.token.TryOwn(role) {
+			if !x.token.TryOwn(c.role) {
 				t.Fatal("the engine is owned")
 			}
-			if b.runPass(Now()); x.Phase() != want || x.polls(Background) != 0 {
-				t.Errorf("role %d: phase %d, want %d; %d polls", role, x.Phase(), want, x.polls(Background))
+			if b.runPass(Now()); x.Phase() != c.want || x.polls(Background) != 0 {
+				t.Errorf("%+v: phase %d; %d polls", c, x.Phase(), x.polls(Background))
 			}
 			x.Disown()
 			if b.runPass(Now()); x.packets.Load() != 0 {
-				t.Errorf("role %d: the packet was not polled", role)
+				t.Errorf("%+v: the packet was not polled", c)
 			}
 		})
 	}
+}
+
+// A caller parks, and another goroutine posts at that moment. The background owner polls as soon as the engine is free,
+// without waiting for another check.
+func TestPostDuringHandOver(t *testing.T) {
+	inVirtualTime(t, func(t *testing.T) {
+		x := newFake()
+		b := background{Driver: &x.Driver, check: time.NewTimer(time.Hour), pause: time.Hour}
+		x.phase.Store(uint32(Watching))
+		x.handOver()
+		b.watch(Now())
+		if !x.token.TryOwn(Poster) {
+			t.Fatal("the engine is owned")
+		}
+		if p := b.runPass(Now()); p.driven || x.Phase() != Polling {
+			t.Errorf("the result is %+v, phase %d", p, x.Phase())
+		}
+		x.Disown()
+	})
 }
 
 // TestParkHandsOver: when a waiter parks, the background owner takes over without waiting for its next check.
