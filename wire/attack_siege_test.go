@@ -354,7 +354,7 @@ func (s *siege) finish() {
 	if got := s.gauges(); got != (gauges{}) {
 		s.t.Errorf("left over: %+v", got)
 	}
-	if n := s.victim.eng.wheel.Len(); n != 0 {
+	if n := s.victim.eng.timers.armed(); n != 0 {
 		s.t.Errorf("%d timers left", n)
 	}
 	s.victim.eng.Close()

@@ -1,9 +1,11 @@
 package wire
 
 import (
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/datxdp/datxdp/internal/simlink"
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
@@ -114,6 +116,73 @@ func TestAttack03HandshakesThatEndTogether(t *testing.T) {
 	}
 	if ended != crowd {
 		t.Errorf("%d of %d handshakes ended", ended, crowd)
+	}
+	s.finish()
+}
+
+// Attack 22: the peers of many connections are silent while data is outstanding, so hundreds of timers are due at the
+// same time. The timer of the bystander, whose packet was lost, must fire in the Poll in which it is due. A silent peer
+// that is heard again must have its timer handled as promptly.
+func TestAttack22TimersOfSilentPeers(t *testing.T) {
+	s := newSiegeOn(t, simlink.Config{Frames: 4096, Delay: time.Microsecond, Seed: 22})
+	const crowd = 400
+	conns := s.joinMany(crowd, plain)
+	e, src := s.victim.eng, s.victim.memory(64)
+	for _, c := range conns {
+		s.victim.post(c, c.PostWrite(src.seg(0, 64), 0, Remote{Key: 1}, Suppress))
+	}
+	// due returns the times at which the first and the last timer of a silent peer fire.
+	due := func() (first, last Time) {
+		first, last = never, 0
+		for _, c := range conns[1:] {
+			first, last = min(first, c.armed), max(last, c.armed)
+		}
+		return first, last
+	}
+	// The result own is the number of polls until the timer of c has fired, and the result all is the number of polls
+	// until no timer is due.
+	polls := func(c *Conn) (own, all int) {
+		_, last := due()
+		now, count := max(last, c.armed).Add(time.Millisecond), c.rtx.count
+		s.net.Advance(int64(now))
+		for next, ok := e.timers.next(); ok && next <= now; next, ok = e.timers.next() {
+			e.Poll(now)
+			if all++; c.rtx.count != count && own == 0 {
+				own = all
+			}
+		}
+		return own, all
+	}
+	s.until("the back-off", time.Second, func() bool {
+		s.drain()
+		return !slices.ContainsFunc(conns, func(c *Conn) bool { return c.rtx.count < 6 })
+	})
+	s.friend.down = true
+	for _, c := range []*Conn{s.cb, conns[0]} {
+		first, _ := due()
+		s.net.Advance(int64(first.Add(-time.Millisecond))) // the timer of c will fire after those of silent peers
+		if c == s.cb {
+			s.victim.post(c, c.PostWrite(s.dst.seg(0, 64), 0, s.src.at(0), Suppress))
+			e.Poll(Time(s.net.Now()))
+		} else {
+			h := s.header(c, proto.Ack)
+			s.strike(&h, nil)
+		}
+		if first, _ := due(); c.armed < first {
+			t.Fatalf("the timer fires at %d, the first of silent peers at %d: the test tests nothing", c.armed, first)
+		}
+		own, all := polls(c)
+		if all < crowd/2/maxTimers {
+			t.Fatalf("no timer was due after %d polls: the test tests nothing", all)
+		}
+		if own != 1 {
+			t.Errorf("the timer fired in poll %d of %d", own, all)
+		}
+		s.drain()
+	}
+	s.friend.down = false
+	for _, c := range conns {
+		s.drop(c)
 	}
 	s.finish()
 }

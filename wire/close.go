@@ -133,7 +133,7 @@ func (c *Conn) release() {
 func (c *Conn) leave() (passive bool) {
 	e := c.eng
 	c.dropAllEarly()
-	e.wheel.Stop(c.slot)
+	e.timers.stop(c.slot)
 	c.armed = never
 	if c.peerKnown {
 		c.host.peers.remove(peerKey{c.peerAddr, c.peerCID, c.peerTag}, c.cid)
@@ -241,14 +241,14 @@ func (e *Engine) sendClose(slot int32, l *linger) {
 		p.finish(&l.header)
 	}
 	l.tries++
-	e.wheel.Set(slot, int64(e.now.Add(l.wait)))
+	e.timers.set(slot, e.now.Add(l.wait), l.tries)
 	l.wait = min(2*l.wait, maxRTO)
 }
 
 // endLinger frees the slot and the path of a lingering connection, and returns its place in the quota of connections.
 // The connection keeps the place until then. Otherwise a peer could fill the table with lingering connections.
 func (e *Engine) endLinger(slot int32, l *linger) {
-	e.wheel.Stop(slot)
+	e.timers.stop(slot)
 	if l.passive {
 		e.conns.give(l.peerAddr)
 	}

@@ -154,6 +154,7 @@ type liveness struct {
 	lastHeard    Time // when the peer's last packet came
 	lastAsked    Time // when the last keep-alive or request for credit left
 	armed        Time // when the connection's timer fires; never: not armed
+	unanswered   int  // timeouts and requests for an answer since the peer's last packet
 	challengeAck challengeAck
 }
 
@@ -259,7 +260,7 @@ func (c *Conn) attach(e *Engine, path link.Path, s CompletionQueues, now Time) e
 	c.resp = responder{}
 	c.challengeAck, c.why, c.opened = challengeAck{}, 0, now
 	c.dropForeignSegments()
-	c.armed, c.lastHeard, c.lastAsked = never, now, now
+	c.armed, c.lastHeard, c.lastAsked, c.unanswered = never, now, now, 0
 	c.pmtu = pmtu.New(min(e.link.PathMTU(path), e.maxPacket))
 	c.peerData.Store(nil)
 	return nil
@@ -274,6 +275,7 @@ func (c *Conn) hello(private []byte) proto.Hello {
 // setPeer stores the contents of the peer's Hello and the peer's first PSN.
 func (c *Conn) setPeer(h *proto.Header, hi *proto.Hello) {
 	c.peerCID, c.peerTag, c.peerKnown = hi.CID, hi.Tag, true
+	c.answered()
 	c.sent.Limit = min(maxWindow, int(hi.Window))
 	c.host.peers.add(peerKey{c.peerAddr, hi.CID, hi.Tag}, peerName{c.cid, c.eng.portReports.destination(c.path)})
 	c.pmtu.Agree(int(min(hi.MTU, 1<<16-1)))

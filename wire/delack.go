@@ -89,6 +89,9 @@ func (c *Conn) sendAck(flags proto.Flags) bool {
 		h.Flags |= proto.HasSACK
 		r.early.PutSACK(r.next, p.put(proto.SACKSize(last-1)))
 	}
+	if flags&proto.AckRequest != 0 {
+		c.unanswered++
+	}
 	c.eng.stats.AcksSent++
 	p.finish(&h)
 	return true

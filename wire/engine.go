@@ -6,7 +6,6 @@ import (
 	"github.com/datxdp/datxdp/link"
 	"github.com/datxdp/datxdp/wire/internal/proto"
 	"github.com/datxdp/datxdp/wire/internal/reassembly"
-	"github.com/datxdp/datxdp/wire/internal/wheel"
 )
 
 // allocBatch is the number of transmit frames that the engine requests from the link at a time.
@@ -25,7 +24,7 @@ type Engine struct {
 	now     Time // argument of the current Poll
 	arrived Time // time of the last Poll that received a packet
 	table   connTable
-	timers
+	timers  timers
 	buffers
 	admission
 	replyLimit replyLimiter
@@ -50,12 +49,6 @@ type linkLimits struct {
 	zeroCopyMin int         // least bytes that are sent from link memory without a copy
 }
 
-// timers holds the timer wheel, with one timer for each slot of the connection table.
-type timers struct {
-	wheel *wheel.Wheel
-	fire  func(slot int32)
-}
-
 // buffers are the frames that the engine holds.
 type buffers struct {
 	rx     []link.Buf
@@ -72,7 +65,7 @@ func newEngine(h *Host, l link.Link, index int, now Time) *Engine {
 	segs := max(caps.Segments, 1)
 	e := &Engine{host: h, link: l, now: now}
 	e.caps, e.index = caps, index
-	e.wheel = wheel.New(int64(now))
+	e.timers = newTimers(now, e.expire)
 	e.admission = newAdmission()
 	e.replyLimit = newReplyLimiter(h.secret)
 	e.buffers = buffers{
@@ -98,7 +91,6 @@ func newEngine(h *Host, l link.Link, index int, now Time) *Engine {
 	}
 	e.portReports.link, _ = l.(link.Reporter)
 	e.sched = newScheduler()
-	e.fire = func(slot int32) { e.expire(slot) }
 	return e
 }
 
@@ -127,7 +119,7 @@ func (e *Engine) Poll(now Time) bool {
 		e.takePortReports()
 	}
 	if !e.catchingUp(n) {
-		e.wheel.Advance(int64(now), maxTimers, e.fire)
+		e.timers.run(now)
 	}
 	if e.suspension.toAck > 0 {
 		e.ackAllPeers()
@@ -158,8 +150,8 @@ func (e *Engine) Next() Time {
 	if e.suspension.toAck > 0 {
 		next = e.suspension.nextAck
 	}
-	if at, ok := e.wheel.Next(); ok {
-		next = min(next, Time(at))
+	if at, ok := e.timers.next(); ok {
+		next = min(next, at)
 	}
 	return next
 }

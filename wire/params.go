@@ -98,6 +98,9 @@ const (
 	// timer that sends a packet takes about 8 us. The bound limits the delay of other connections and of the caller of
 	// Poll. With a maxTimers of 64, accepting a request took 1 ms while 2000 connections per second were abandoned.
 	maxTimers = 8
+	// silentAfter is the number of unanswered packets after which a peer counts as silent, so that its timers wait for
+	// those of other peers (see timers). A loss on an honest path rarely takes two such packets in a row.
+	silentAfter = 2
 	// maxBurst is the number of packets that a connection may send before the next connection sends. If many
 	// connections are ready, each sends only roundPackets / ready connections, but at least one packet. So a round in
 	// which up to roundPackets connections send once has at most roundPackets packets.

@@ -108,6 +108,9 @@ func (c *Conn) input(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 		return false
 	}
 	c.lastHeard, c.challengeAck.pending = e.now, false
+	if c.unanswered > 0 {
+		c.answered()
+	}
 	e.suspension.rxPeers++
 	if !c.enterEpoch(h) {
 		e.stats.Duplicates++

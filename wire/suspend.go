@@ -33,8 +33,8 @@ func (e *Engine) detectSuspend(now Time) {
 	if s.late = now.Sub(e.now) >= suspendTime; !s.late {
 		return
 	}
-	if at, ok := e.wheel.Next(); ok && now.Sub(Time(at)) >= suspendTime {
-		s.past.add(now, now.Sub(max(Time(at), e.now)))
+	if at, ok := e.timers.next(); ok && now.Sub(at) >= suspendTime {
+		s.past.add(now, now.Sub(max(at, e.now)))
 		e.resumed(now)
 	}
 }

@@ -59,6 +59,7 @@ func (c *Conn) rtxTimeout() {
 		return
 	}
 	c.eng.stats.Timeouts++
+	c.unanswered++
 	if t.asked && c.lastHeard > t.firedAt {
 		t.answered++
 	}

@@ -29,8 +29,16 @@ const (
 func (c *Conn) setDeadline(t Time) {
 	if t < c.armed {
 		c.armed = t
-		c.eng.wheel.Set(c.slot, int64(t))
+		c.eng.timers.set(c.slot, t, c.unanswered)
 	}
+}
+
+// answered notes a packet from the peer. If the peer was silent, the timer of the connection is prompt again.
+func (c *Conn) answered() {
+	if c.unanswered >= silentAfter && c.armed != never {
+		c.eng.timers.set(c.slot, c.armed, 0)
+	}
+	c.unanswered = 0
 }
 
 // expire handles the timer of a slot of the connection table.
@@ -77,11 +85,13 @@ func (c *Conn) tickHello(gaveUp Kind) {
 	case now < d.nextTry:
 		c.setDeadline(min(d.nextTry, d.until))
 	case c.State() == Connecting:
+		c.unanswered++
 		c.sendConnect()
 	case d.tries >= acceptTries: // from now on Accept only answers a repeated Connect
 		c.setDeadline(d.until)
 	default:
 		d.tries++
+		c.unanswered++
 		c.sendAccept()
 		c.armRetry()
 	}

@@ -1,0 +1,56 @@
+package wire
+
+import "github.com/datxdp/datxdp/wire/internal/wheel"
+
+// timers has one timer for each slot of the connection table. One Poll handles a bounded number of timers, because a
+// timer may send a packet. If more are due, the others wait.
+//
+// While tens of thousands of peers are silent, the engine may handle their timers all the time, and each timer is late.
+// Other peers must not wait for these timers. So the timers of silent peers are in a wheel of their own. It gets what
+// the other wheel leaves of a Poll, and at least one timer.
+type timers struct {
+	prompt, silent *wheel.Wheel
+	fire           func(slot int32)
+}
+
+func newTimers(now Time, fire func(slot int32)) timers {
+	return timers{prompt: wheel.New(int64(now)), silent: wheel.New(int64(now)), fire: fire}
+}
+
+// set arms the timer of a slot, or arms it again. The argument unanswered is the number of packets that asked the peer
+// for an answer, and that got none.
+func (t *timers) set(slot int32, deadline Time, unanswered int) {
+	in, other := t.prompt, t.silent
+	if unanswered >= silentAfter {
+		in, other = other, in
+	}
+	other.Stop(slot)
+	in.Set(slot, int64(deadline))
+}
+
+func (t *timers) stop(slot int32) {
+	t.prompt.Stop(slot)
+	t.silent.Stop(slot)
+}
+
+// run fires timers that are due, at most maxTimers.
+func (t *timers) run(now Time) {
+	left := t.prompt.Advance(int64(now), maxTimers-1, t.fire)
+	t.silent.Advance(int64(now), left+1, t.fire)
+}
+
+// next returns a time before which no timer fires. It reports false if no timer is armed.
+func (t *timers) next() (Time, bool) {
+	prompt, some := t.prompt.Next()
+	silent, more := t.silent.Next()
+	switch {
+	case !some:
+		return Time(silent), more
+	case !more:
+		return Time(prompt), true
+	}
+	return Time(min(prompt, silent)), true
+}
+
+// armed returns the number of armed timers.
+func (t *timers) armed() int { return t.prompt.Len() + t.silent.Len() }
