@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/datxdp/datxdp/examples/services/internal/mesh"
+	"github.com/datxdp/datxdp/internal/lab/mesh"
 	"github.com/datxdp/datxdp/examples/services/internal/servicetest"
 )
 

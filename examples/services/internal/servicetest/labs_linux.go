@@ -4,7 +4,7 @@ import (
 	"os/exec"
 	"testing"
 
-	"github.com/datxdp/datxdp/examples/services/internal/mesh"
+	"github.com/datxdp/datxdp/internal/lab/mesh"
 	"github.com/datxdp/datxdp/internal/lab"
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os/exec"
+	"slices"
 	"testing"
 
 	"github.com/cilium/ebpf"
@@ -14,30 +16,63 @@ import (
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
-// Mesh is a network of several hosts. Any goroutine may call its methods.
+// Mesh is a network of several hosts. Any goroutine may call its methods, but Close only after all others.
 type Mesh struct {
 	labs  []*lab.Lab  // host i is side A of labs[i]; the bridge is on side B of labs[0]
 	parts []*ebpf.Map // of each port: destination host to lost part of the frames, as a 32-bit fraction
+	// closers free what the mesh has opened, the last one first.
+	closers []func() error
 }
 
 const bridge = "bridge"
 
 func port(host int) string { return fmt.Sprintf("port%d", host) }
 
-// New creates a network that is closed at the end of the test. It skips the test without root, and on kernels before
-// 6.6, which have no bpf_link for tc.
-func New(t testing.TB, hosts int) *Mesh {
-	t.Helper()
+// Open creates a network. It needs CAP_SYS_ADMIN and CAP_NET_ADMIN. On kernels before 6.6, which have no bpf_link for
+// tc, the error is ebpf.ErrNotSupported.
+func Open(hosts int) (*Mesh, error) {
 	m := &Mesh{}
 	for range hosts {
-		m.labs = append(m.labs, labtest.New(t, lab.Options{}))
-	}
-	if err := m.connect(t); err != nil {
-		if errors.Is(err, ebpf.ErrNotSupported) {
-			t.Skipf("needs Linux 6.6 or later for bpf_link at tc: %v", err)
+		l, err := lab.New(lab.Options{})
+		if err != nil {
+			return nil, errors.Join(err, m.Close())
 		}
-		t.Fatalf("mesh: %v", err)
+		m.labs = append(m.labs, l)
+		m.closers = append(m.closers, l.Close)
 	}
+	if err := m.connect(); err != nil {
+		return nil, errors.Join(fmt.Errorf("mesh: %w", err), m.Close())
+	}
+	return m, nil
+}
+
+// Close deletes the network.
+func (m *Mesh) Close() error {
+	var errs []error
+	for _, f := range slices.Backward(m.closers) {
+		errs = append(errs, f())
+	}
+	m.closers = nil
+	return errors.Join(errs...)
+}
+
+// New creates a network that is closed at the end of the test. It skips the test without root, and on kernels that do
+// not support it.
+func New(t testing.TB, hosts int) *Mesh {
+	t.Helper()
+	labtest.RequireRoot(t)
+	m, err := Open(hosts)
+	if errors.Is(err, ebpf.ErrNotSupported) {
+		t.Skipf("needs Linux 6.6 or later for bpf_link at tc: %v", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	return m
 }
 
@@ -46,6 +81,11 @@ func (m *Mesh) Addr(host int) netip.Addr { return netip.AddrFrom4([4]byte{10, 74
 
 // mac returns the Ethernet address of a host. Its last byte is the key of the host in parts.
 func mac(host int) net.HardwareAddr { return net.HardwareAddr{2, 0x74, 0, 0, 0, byte(host + 1)} }
+
+// Start starts cmd on a host. The kernel kills the child when this process dies.
+func (m *Mesh) Start(host int, cmd *exec.Cmd) (*lab.Child, error) {
+	return m.labs[host].Start(lab.A, cmd)
+}
 
 // Do runs fn in the namespace of a host.
 func (m *Mesh) Do(host int, fn func() error) error { return m.labs[host].Do(lab.A, fn) }
@@ -67,7 +107,7 @@ func (m *Mesh) SetLossAll(part float64) error {
 }
 
 // connect moves the other end of each host's veth to the bridge.
-func (m *Mesh) connect(t testing.TB) error {
+func (m *Mesh) connect() error {
 	middle := m.labs[0]
 	for i, l := range m.labs {
 		err := l.Do(lab.B, func() error {
@@ -88,9 +128,10 @@ func (m *Mesh) connect(t testing.TB) error {
 		if err := errors.Join(netlink.LinkAdd(br), up(bridge)); err != nil {
 			return err
 		}
-		t.Cleanup(func() { _ = middle.Do(lab.B, func() error { return netlink.LinkDel(br) }) }) // else its namespace would
+		// Otherwise the bridge would live as long as its namespace.
+		m.closers = append(m.closers, func() error { return middle.Do(lab.B, func() error { return netlink.LinkDel(br) }) })
 		for i := range m.labs {
-			if err := m.plug(t, br, i); err != nil {
+			if err := m.plug(br, i); err != nil {
 				return err
 			}
 		}
@@ -108,16 +149,14 @@ func (m *Mesh) address(host int) error {
 }
 
 // plug makes an interface a port of the bridge.
-func (m *Mesh) plug(t testing.TB, br *netlink.Bridge, host int) error {
+func (m *Mesh) plug(br *netlink.Bridge, host int) error {
 	dev, err := netlink.LinkByName(port(host))
 	if err != nil {
 		return err
 	}
-	parts, err := attach(t, dev.Attrs().Index)
-	if err != nil {
+	if err := m.attach(dev.Attrs().Index); err != nil {
 		return err
 	}
-	m.parts = append(m.parts, parts)
 	return errors.Join(netlink.LinkSetMaster(dev, br), netlink.LinkSetUp(dev))
 }
 

@@ -1,32 +1,30 @@
 package mesh
 
 import (
-	"testing"
-
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/link"
 )
 
-// attach makes the frames that a port receives subject to loss, until the end of the test. The returned map has the
-// lost part for each last byte of a destination.
-func attach(t testing.TB, ifindex int) (*ebpf.Map, error) {
+// attach makes the frames that a port receives subject to loss, and adds the map of the port to m.parts. The map has
+// the lost part for each last byte of a destination.
+func (m *Mesh) attach(ifindex int) error {
 	parts, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 256})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	t.Cleanup(func() { _ = parts.Close() })
+	m.parts, m.closers = append(m.parts, parts), append(m.closers, parts.Close)
 	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Name: "mesh_port", Type: ebpf.SchedCLS, License: "GPL", Instructions: lose(parts.FD())})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	t.Cleanup(func() { _ = p.Close() })
+	m.closers = append(m.closers, p.Close)
 	l, err := link.AttachTCX(link.TCXOptions{Interface: ifindex, Program: p, Attach: ebpf.AttachTCXIngress})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	t.Cleanup(func() { _ = l.Close() })
-	return parts, nil
+	m.closers = append(m.closers, l.Close)
+	return nil
 }
 
 // lose returns a program that drops a frame if a random 32-bit number is below the part of its destination.
