@@ -77,6 +77,6 @@ func rootCommand(stdout, stderr io.Writer) *cobra.Command {
 	c.SetErr(stderr)
 	c.CompletionOptions.DisableDefaultCmd = true
 	cfg.flags(c.Flags())
-	c.AddCommand(serveCommand(stdout), runCommand(stdout))
+	c.AddCommand(serveCommand(stdout), runCommand(stdout), servicesCommand(stdout, stderr))
 	return c
 }

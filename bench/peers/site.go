@@ -17,6 +17,8 @@ import (
 type site struct {
 	// host is the server's address, and ifname the name of the interface at both ends.
 	host, ifname string
+	// hosts are the addresses of all hosts, for services.
+	hosts []string
 	// inside is a command prefix that runs a program on its host.
 	inside []string
 	// launch starts a program on one of the hosts. The program dies with this process.

@@ -40,8 +40,8 @@ func answer(_ any, _ context.Context, decode func(any) error, _ grpc.UnaryServer
 	return m, decode(m)
 }
 
-func serveGRPC(ctx context.Context, addr string, ready func()) error {
-	l, err := net.Listen("tcp", addr)
+func serveGRPC(ctx context.Context, e End, ready func()) error {
+	l, err := e.listen(ctx)
 	if err != nil {
 		return err
 	}
@@ -52,8 +52,9 @@ func serveGRPC(ctx context.Context, addr string, ready func()) error {
 	return s.Serve(l)
 }
 
-func runGRPC(ctx context.Context, addr string, a Ask) (tally, error) {
-	conn, err := grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
+func runGRPC(ctx context.Context, e End, a Ask) (tally, error) {
+	conn, err := grpc.NewClient("passthrough:///"+e.Addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return e.dial(ctx) }),
 		grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(window),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(2*maxSize)))
 	if err != nil {
@@ -63,7 +64,12 @@ func runGRPC(ctx context.Context, addr string, a Ask) (tally, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	if a.Unary {
-		return a.over(&callPipe{ctx: ctx, conn: conn})
+		var in, out message
+		return a.over(&requestPipe{request: func(m []byte) ([]byte, error) {
+			out.Value = m
+			err := conn.Invoke(ctx, "/"+serviceName+"/"+methodCall, &out, &in)
+			return in.Value, err
+		}})
 	}
 	method := methodSink
 	if a.echoed() {
@@ -99,18 +105,3 @@ func (p *streamPipe) recv() ([]byte, error) {
 	}
 	return p.in.Value, err
 }
-
-// callPipe makes a unary call for each message and its answer.
-type callPipe struct {
-	ctx     context.Context
-	conn    *grpc.ClientConn
-	in, out message
-}
-
-func (p *callPipe) send(m []byte) error {
-	p.out.Value = m
-	return p.conn.Invoke(p.ctx, "/"+serviceName+"/"+methodCall, &p.out, &p.in)
-}
-
-func (*callPipe) flush() error            { return nil }
-func (p *callPipe) recv() ([]byte, error) { return p.in.Value, nil }

@@ -16,11 +16,14 @@ const (
 	phaseEnd
 )
 
-// tally is the result of a run: the number of messages and their time. times has the round trips.
+// tally is the result of a run: the number of messages and their time. times has the round trips. all is the number of
+// round trips with those before the measured time, and cpu the CPU time of this process meanwhile.
 type tally struct {
 	n       int64
 	elapsed time.Duration
 	times   *hdrhistogram.Histogram
+	all     int64
+	cpu     time.Duration
 }
 
 // put encodes a tally into a message; tallyOf decodes it.
@@ -54,28 +57,39 @@ func (s schedule) phase(now time.Time) byte {
 // longest is the longest round trip that the histogram can record.
 const longest = 10 * time.Second
 
-// ping measures round trips of one message at a time.
+// ping measures round trips of one message at a time. A round trip counts if it began in the measured time, so that the
+// last one counts however long it takes; there is at least one.
 func (a Ask) ping(p pipe) (tally, error) {
 	t := tally{times: hdrhistogram.New(1, int64(longest), 3)}
-	message, plan := make([]byte, a.Size), newSchedule(a)
+	message := make([]byte, a.Size)
+	if err := roundTrip(p, message); err != nil { // it connects, if the library does so when it has to
+		return t, err
+	}
+	plan, before := newSchedule(a), CPUTime()
 	for now := time.Now(); ; {
-		if err := errors.Join(p.send(message), p.flush()); err != nil {
-			return t, err
-		}
-		if _, err := p.recv(); err != nil {
+		if err := roundTrip(p, message); err != nil {
 			return t, err
 		}
 		start := now
 		now = time.Now()
-		switch plan.phase(now) {
-		case phaseMeasure:
+		t.all++
+		if !start.Before(plan.measure) {
 			t.n++
 			_ = t.times.RecordValue(int64(min(now.Sub(start), longest))) // always in range
-		case phaseEnd:
-			t.elapsed = now.Sub(plan.measure)
+		}
+		if t.n > 0 && plan.phase(now) == phaseEnd {
+			t.elapsed, t.cpu = now.Sub(plan.measure), CPUTime()-before
 			return t, nil
 		}
 	}
+}
+
+func roundTrip(p pipe, message []byte) error {
+	if err := errors.Join(p.send(message), p.flush()); err != nil {
+		return err
+	}
+	_, err := p.recv()
+	return err
 }
 
 // clockEvery is the number of small messages between two reads of the clock. A read takes as long as sending one

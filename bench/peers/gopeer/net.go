@@ -2,12 +2,11 @@ package gopeer
 
 import (
 	"context"
-	"net"
 	"time"
 )
 
-func serveNet(ctx context.Context, addr string, ready func()) error {
-	l, err := net.Listen("tcp", addr)
+func serveNet(ctx context.Context, e End, ready func()) error {
+	l, err := e.listen(ctx)
 	if err != nil {
 		return err
 	}
@@ -25,9 +24,8 @@ func serveNet(ctx context.Context, addr string, ready func()) error {
 	}
 }
 
-func runNet(ctx context.Context, addr string, a Ask) (tally, error) {
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "tcp", addr)
+func runNet(ctx context.Context, e End, a Ask) (tally, error) {
+	conn, err := e.dial(ctx)
 	if err != nil {
 		return tally{}, err
 	}

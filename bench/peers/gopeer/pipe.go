@@ -16,6 +16,20 @@ type pipe interface {
 	recv() ([]byte, error)
 }
 
+// requestPipe makes a request of each message. The answer to it is the message that is received.
+type requestPipe struct {
+	request func(message []byte) (answer []byte, err error)
+	answer  []byte
+}
+
+func (p *requestPipe) send(message []byte) (err error) {
+	p.answer, err = p.request(message)
+	return err
+}
+
+func (*requestPipe) flush() error            { return nil }
+func (p *requestPipe) recv() ([]byte, error) { return p.answer, nil }
+
 // bufferSize is the size of a buffer in bytes: TCP puts this into one super-frame.
 const bufferSize = 64 << 10
 

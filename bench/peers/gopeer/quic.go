@@ -38,12 +38,15 @@ func certificate() (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
 }
 
-func serveQUIC(ctx context.Context, addr string, ready func()) error {
+func serveQUIC(ctx context.Context, e End, ready func()) error {
+	if err := e.kernelOnly(); err != nil {
+		return err
+	}
 	cert, err := certificate()
 	if err != nil {
 		return err
 	}
-	l, err := quic.ListenAddr(addr, &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{protocol}}, quicConfig())
+	l, err := quic.ListenAddr(e.Addr, &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{protocol}}, quicConfig())
 	if err != nil {
 		return err
 	}
@@ -63,9 +66,12 @@ func serveQUIC(ctx context.Context, addr string, ready func()) error {
 	}
 }
 
-func runQUIC(ctx context.Context, addr string, a Ask) (tally, error) {
+func runQUIC(ctx context.Context, e End, a Ask) (tally, error) {
+	if err := e.kernelOnly(); err != nil {
+		return tally{}, err
+	}
 	// The certificate is not verified, because the benchmark does not depend on the server's identity.
-	conn, err := quic.DialAddr(ctx, addr, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{protocol}}, quicConfig())
+	conn, err := quic.DialAddr(ctx, e.Addr, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{protocol}}, quicConfig())
 	if err != nil {
 		return tally{}, err
 	}
