@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/datxdp/datxdp/internal/lab/mesh"
 	"github.com/datxdp/datxdp/examples/services/internal/servicetest"
+	"github.com/datxdp/datxdp/internal/lab/mesh"
 )
 
 const nodes = 3

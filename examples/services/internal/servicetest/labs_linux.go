@@ -4,9 +4,9 @@ import (
 	"os/exec"
 	"testing"
 
-	"github.com/datxdp/datxdp/internal/lab/mesh"
 	"github.com/datxdp/datxdp/internal/lab"
 	"github.com/datxdp/datxdp/internal/lab/labtest"
+	"github.com/datxdp/datxdp/internal/lab/mesh"
 )
 
 // labs returns the networks between two namespaces.
