@@ -22,7 +22,7 @@ type topic struct {
 
 // conformance returns all topics. Each file rules_*_test.go has the rules of one kind of object or of one subject.
 func conformance() []topic {
-	return slices.Concat(iaRules, registryRules, strerrorRules, handleRules, cnoRules, evdRules, serviceRules,
+	return slices.Concat(iaRules, iaCloseRules, registryRules, strerrorRules, handleRules, cnoRules, evdRules, serviceRules,
 		epRules, postRules, srqRules, memoryRules, rmrRules, extensionRules)
 }
 
