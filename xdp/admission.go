@@ -29,9 +29,9 @@ func word4(a netip.Addr) uint32 {
 	return be.Uint32(b[:])
 }
 
-// admits reports whether a packet is addressed to us and comes from the unicast address of another host. The argument h
-// begins with the IP header. Martian source addresses (RFC 1812 §5.3.7) are refused: our own addresses, multicast,
-// broadcast, loopback and 0.0.0.0.
+// admits reports whether a packet is addressed to us and comes from the unicast address of another host. h begins with
+// the IP header. Martian source addresses (RFC 1812 §5.3.7) are refused: our own addresses, multicast, broadcast,
+// loopback and 0.0.0.0.
 func (f *admission) admits(h []byte, v6 bool) bool {
 	if v6 {
 		return f.admits6(h)

@@ -50,9 +50,9 @@ func Open(ifname string, o Options) (*Device, error) {
 	return open(ifname, nil, o)
 }
 
-// open opens an interface. The argument n reports the queues of the interface; if n is nil, open asks the kernel. In
-// Auto mode, open falls back from zero-copy to copy mode if a queue does not transmit. It does not fall back from copy
-// to generic mode, because both transmit in the same way.
+// open opens an interface. n reports the queues of the interface; if n is nil, open asks the kernel. In Auto mode, open
+// falls back from zero-copy to copy mode if a queue does not transmit. It does not fall back from copy to generic mode,
+// because both transmit in the same way.
 func open(ifname string, n nic, o Options) (*Device, error) {
 	d, err := openMode(ifname, n, o)
 	if dead := (*silentError)(nil); o.Mode == Auto && errors.As(err, &dead) && dead.mode == ZeroCopy {
@@ -85,7 +85,7 @@ func openMode(ifname string, n nic, o Options) (d *Device, err error) {
 	if n == nil {
 		e, err := openEthtool()
 		if err != nil {
-			return d, err // d.nic stays nil, because an interface that holds a nil *ethtool is not nil
+			return d, err // d.nic stays nil, because an interface that holds a nil *ethtoolNIC is not nil
 		}
 		d.nic = e
 	}
@@ -218,8 +218,8 @@ func (d *Device) Name() string {
 
 func (d *Device) rename(name string) { d.renamed.Store(&name) }
 
-// end makes the sockets refuse new paths; why is the error that they return.
-func (d *Device) end(why error) {
+// refusePaths makes the sockets refuse new paths; why is the error that they return.
+func (d *Device) refusePaths(why error) {
 	for _, s := range d.sockets {
 		s.ended.Store(&why)
 	}
@@ -288,7 +288,7 @@ func (d *Device) Close() error {
 	for _, s := range d.sockets {
 		errs = append(errs, s.Close())
 	}
-	errs = append(errs, d.memory.release())
+	errs = append(errs, d.memory.recycle())
 	d.memory = nil
 	if d.steer != nil {
 		errs = append(errs, d.steer.Close())

@@ -52,7 +52,7 @@ func newFakeNIC(t testing.TB, mtu, nic int) *fakeKernel {
 	}
 	s := k.s
 	s.event, s.sg, s.zc, s.idleTx = -1, true, nic > 0, 2
-	s.level, s.txMax = newFillLevel(uint32(o.filled()), uint32(nic)), uint32(o.TxRing)
+	s.level, s.txMax = newFillLevel(uint32(o.rxFrames()), uint32(nic)), uint32(o.TxRing)
 	s.umem = newUmem(make([]byte, (o.Frames+nic)*o.FrameSize), nil, uint32(o.FrameSize))
 	s.pool = newPool(uint32(o.Frames + nic))
 	s.admission = newAdmission(s.addrs, broadcasts([]netip.Prefix{netip.MustParsePrefix("10.0.0.1/24")}))
@@ -94,7 +94,7 @@ func (k *fakeKernel) transmit(n uint32) {
 	n = min(n, k.tx.refresh())
 	addrs := make([]uint64, n)
 	for i := range n {
-		d := k.tx.at(i)
+		d := k.tx.slot(i)
 		f, off, _ := k.s.umem.frame(d.addr)
 		k.partial = append(k.partial, k.s.umem.bytes(f, off, d.len)...)
 		if d.options&pktContd == 0 {
@@ -125,7 +125,7 @@ func (k *fakeKernel) piece(t testing.TB, p []byte, more bool) {
 	if k.fill.refresh() == 0 || k.rx.reserve(1) == 0 {
 		t.Fatalf("nothing to receive into: %v", k.s.pool.count)
 	}
-	d := desc{addr: k.fill.at(0) + rxHeadRoom, len: uint32(len(p))}
+	d := desc{addr: k.fill.slot(0) + rxHeadRoom, len: uint32(len(p))}
 	if more {
 		d.options = pktContd
 	}
@@ -162,7 +162,7 @@ func (k *fakeKernel) complete() {
 	n := k.tx.refresh()
 	k.comp.reserve(n)
 	for i := range n {
-		k.comp.put(i, k.tx.at(i).addr)
+		k.comp.put(i, k.tx.slot(i).addr)
 	}
 	k.tx.release(n)
 	k.comp.submit(n)
@@ -173,7 +173,7 @@ func (k *fakeKernel) refresh(n, size uint32) {
 	n = min(n, k.fill.refresh())
 	k.rx.reserve(n)
 	for i := range n {
-		k.rx.put(i, desc{addr: k.fill.at(i) + rxHeadRoom, len: size})
+		k.rx.put(i, desc{addr: k.fill.slot(i) + rxHeadRoom, len: size})
 	}
 	k.fill.release(n)
 	k.rx.submit(n)

@@ -7,7 +7,7 @@ func TestPacer(t *testing.T) {
 	p := newFillLevel(most, 0)
 	after := func(waiting, want uint32) {
 		t.Helper()
-		if p.note(waiting); p.target != want {
+		if p.adjust(waiting); p.target != want {
 			t.Fatalf("%d waiting: target %d, want %d", waiting, p.target, want)
 		}
 	}

@@ -50,10 +50,10 @@ type layout struct {
 	v6, ce  bool
 }
 
-// parse reads the headers at the beginning of a packet. The argument b is the packet's first frame. The argument total
-// is the size of the whole packet in bytes; parse checks every length against it. The result ok is true for UDP without
-// fragmentation, without a VLAN ID, with a non-zero TTL and, over IPv4, with a correct header checksum. parse does not
-// verify the UDP checksum, because packets between interfaces of one host have only a partial checksum.
+// parse reads the headers at the beginning of a packet. b is the packet's first frame. total is the size of the whole
+// packet in bytes; parse checks every length against it. ok is true for UDP without fragmentation, without a VLAN ID,
+// with a non-zero TTL and, over IPv4, with a correct header checksum. parse does not verify the UDP checksum, because
+// packets between interfaces of one host have only a partial checksum.
 func parse(b []byte, total int) (l layout, ok bool) {
 	if len(b) < headers4 {
 		return l, false
@@ -139,9 +139,9 @@ func sourceOf(h []byte) netip.Addr {
 	return netip.AddrFrom4([4]byte(h[v4Src : v4Src+4]))
 }
 
-// fill4 writes the lengths and the header checksum of the IPv4 and UDP headers in h. The argument size is the length of
-// the payload in bytes. The UDP checksum becomes 0, which means that there is no checksum: the protocol above UDP has a
-// stronger checksum.
+// fill4 writes the lengths and the header checksum of the IPv4 and UDP headers in h. size is the length of the payload
+// in bytes. The UDP checksum becomes 0, which means that there is no checksum: the protocol above UDP has a stronger
+// checksum.
 func fill4(h []byte, ihl, size int) {
 	be.PutUint16(h[v4Length:], uint16(ihl+udpSize+size))
 	be.PutUint16(h[v4Sum:], 0)
@@ -150,8 +150,8 @@ func fill4(h []byte, ihl, size int) {
 	be.PutUint16(h[ihl+udpSum:], 0)
 }
 
-// fill6 writes the lengths of the IPv6 and UDP headers in h. The argument size is the length of the payload in bytes.
-// It sets the UDP checksum to 0. IPv6 requires this checksum; seal6 computes it when the payload is known.
+// fill6 writes the lengths of the IPv6 and UDP headers in h. size is the length of the payload in bytes. It sets the
+// UDP checksum to 0. IPv6 requires this checksum; seal6 computes it when the payload is known.
 func fill6(h []byte, size int) {
 	be.PutUint16(h[v6Length:], uint16(udpSize+size))
 	be.PutUint16(h[v6Size+udpLength:], uint16(udpSize+size))

@@ -17,7 +17,7 @@ func packetFor(t testing.TB, src, dst string, payload []byte) []byte {
 		t.Fatal(err)
 	}
 	b := make([]byte, p.size, p.size+len(payload))
-	p.write(b, len(payload))
+	p.writeHeaders(b, len(payload))
 	if p.v6() {
 		seal(b[ethSize:], []link.Buf{{Data: payload}})
 	}

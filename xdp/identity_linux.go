@@ -28,7 +28,7 @@ func (d *Device) identify(o *Options) (h host, err error) {
 		return h, err
 	}
 	h.local = netip.AddrPortFrom(local, o.Port)
-	h.addrs, h.groups = steered(local, now.Addrs), broadcasts(now.Addrs)
+	h.addrs, h.groups = steeredAddrs(local, now.Addrs), broadcasts(now.Addrs)
 	d.local, d.mtu = local, h.mtu
 	return h, nil
 }
@@ -58,9 +58,9 @@ func chooseAddr(name string, have []netip.Prefix, want netip.Addr) (netip.Addr, 
 	return best, nil
 }
 
-// steered lists the addresses whose packets the program redirects. The first of them is the address local. The list has
-// at most bpf.MaxAddresses addresses of each family.
-func steered(local netip.Addr, have []netip.Prefix) []netip.Addr {
+// steeredAddrs lists the addresses whose packets the program redirects. The first of them is the address local. The
+// list has at most bpf.MaxAddresses addresses of each family.
+func steeredAddrs(local netip.Addr, have []netip.Prefix) []netip.Addr {
 	all := []netip.Addr{local}
 	var n4, n6 int
 	if local.Is4() {

@@ -18,7 +18,7 @@ func TestSendInPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() {
-		if err := m.release(); err != nil {
+		if err := m.recycle(); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -99,7 +99,7 @@ func TestMemoryAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	m[7] = 1
-	if err := m.release(); err != nil {
+	if err := m.recycle(); err != nil {
 		t.Fatal(err)
 	}
 	again, err := newMemory(3*os.Getpagesize() + 1) // rounded up to the same power of two
@@ -109,7 +109,7 @@ func TestMemoryAgain(t *testing.T) {
 	if &again[0] != &m[0] || again[7] != 0 {
 		t.Error("another mapping, or what was in it")
 	}
-	if err := again.release(); err != nil {
+	if err := again.recycle(); err != nil {
 		t.Fatal(err)
 	}
 }

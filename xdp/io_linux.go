@@ -36,7 +36,7 @@ func (s *Socket) driveTx() bool {
 		s.drain()
 		return true
 	}
-	return s.txStall.due() && s.revive()
+	return s.txStall.checkDue() && s.revive()
 }
 
 func (s *Socket) allocatable(want int) int {
@@ -51,7 +51,7 @@ func (s *Socket) reap() {
 		return
 	}
 	for i := range n {
-		addr := s.comp.at(i)
+		addr := s.comp.slot(i)
 		if f, _, ok := s.kernelFrame(addr, isSent); ok {
 			s.pool.give(f, isSent)
 		} else if last := len(s.lent) - 1; last >= 0 && s.umem.isUser(addr) { // any lent frame can be freed, because lent frames carry no data
@@ -75,7 +75,7 @@ func (s *Socket) Free(bufs []link.Buf) {
 
 // Source implements link.Link.
 func (s *Socket) Source(b *link.Buf) netip.AddrPort {
-	n := s.fresh(b)
+	n := s.noteOf(b)
 	if n == nil {
 		return netip.AddrPort{}
 	}
@@ -84,9 +84,9 @@ func (s *Socket) Source(b *link.Buf) netip.AddrPort {
 	return netip.AddrPortFrom(sourceOf(s.umem.mem[payload-int(n.headers)+int(n.ip):]), port)
 }
 
-// The method fresh returns the note that Recv made about a packet's first frame. It returns nil if the frame is not
-// from Recv, or if Data no longer begins where Recv set it.
-func (s *Socket) fresh(b *link.Buf) *note {
+// noteOf returns the note that Recv made about a packet's first frame. It returns nil if the frame is not from Recv, or
+// if Data no longer begins where Recv set it.
+func (s *Socket) noteOf(b *link.Buf) *note {
 	if int(b.Frame) >= len(s.pool.notes) { // closed
 		return nil
 	}
@@ -97,9 +97,9 @@ func (s *Socket) fresh(b *link.Buf) *note {
 	return n
 }
 
-// received returns the headers of a fresh packet and their offset in the frame.
-func (s *Socket) received(b *link.Buf) (headers []byte, off uint32, ok bool) {
-	n := s.fresh(b)
+// receivedHeaders returns the headers of a packet that Recv returned, and their offset in the frame.
+func (s *Socket) receivedHeaders(b *link.Buf) (headers []byte, off uint32, ok bool) {
+	n := s.noteOf(b)
 	if n == nil {
 		return nil, 0, false
 	}

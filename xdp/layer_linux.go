@@ -11,9 +11,9 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// LayerFault checks whether a device on this interface would open but receive no packets. The result fault is the
-// reason, and the result remedy is what the user can do about it. Both texts are empty if the device would receive
-// packets. The argument local is the device's own address. Errors come from netlink.
+// LayerFault checks whether a device on this interface would open but receive no packets. fault is the reason, and
+// remedy is what the user can do about it. Both texts are empty if the device would receive packets. local is the
+// device's own address. Errors come from netlink.
 func LayerFault(ifindex int, local netip.Addr) (fault, remedy string, err error) {
 	t, err := route.Open(ifindex)
 	if err != nil {

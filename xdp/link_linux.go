@@ -87,7 +87,7 @@ func (s *Socket) PathMTU(id link.Path) int {
 	if p.hop != nil {
 		mtu = min(mtu, p.hop.MTU())
 	}
-	return s.fit(mtu, p.size, s.caps.Segments)
+	return s.maxPayload(mtu, p.size, s.caps.Segments)
 }
 
 // Stats implements link.Link. System calls: getsockopt.

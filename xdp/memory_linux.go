@@ -43,8 +43,8 @@ func newMemory(n int) (memory, error) {
 	return m[:n], nil
 }
 
-// release frees the pages and keeps the mapping for another device.
-func (m memory) release() error {
+// recycle frees the pages and keeps the mapping for another device.
+func (m memory) recycle() error {
 	if m == nil {
 		return nil
 	}

@@ -31,10 +31,10 @@ func (n namespace) close() error {
 	return n.file.Close()
 }
 
-// The method do runs f in the namespace. Switching to another namespace needs CAP_SYS_ADMIN.
+// run runs f in the namespace. Switching to another namespace needs CAP_SYS_ADMIN.
 //
 // System calls: openat, fstat; setns twice if the thread is in another namespace.
-func (n namespace) do(f func() error) (err error) {
+func (n namespace) run(f func() error) (err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	here, err := currentNamespace()

@@ -34,24 +34,24 @@ type nic interface {
 	Close() error
 }
 
-// The type ethtool implements the interface nic with the kernel's ethtool ioctls. Its socket belongs to the network
-// namespace of the thread that opened it.
-type ethtool struct{ fd int }
+// ethtoolNIC implements the interface nic with the kernel's ethtool ioctls. Its socket belongs to the network namespace
+// of the thread that opened it.
+type ethtoolNIC struct{ fd int }
 
 // openEthtool opens the socket. System calls: socket.
-func openEthtool() (*ethtool, error) {
+func openEthtool() (*ethtoolNIC, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("xdp: socket for ethtool: %w", err)
 	}
-	return &ethtool{fd}, nil
+	return &ethtoolNIC{fd}, nil
 }
 
 // ring returns the number of slots of the NIC's receive ring, but at most nicFrames. It returns 0 if the driver does
 // not report the number.
 //
 // System calls: ioctl(SIOCETHTOOL).
-func (e *ethtool) ring(name string) int {
+func (e *ethtoolNIC) ring(name string) int {
 	r := ringSizes{cmd: unix.ETHTOOL_GRINGPARAM}
 	if ethtoolDo(e.fd, name, &r) != nil {
 		return 0
@@ -60,7 +60,7 @@ func (e *ethtool) ring(name string) int {
 }
 
 // channels returns the numbers of queues. System calls: ioctl(SIOCETHTOOL).
-func (e *ethtool) channels(name string) (channels, error) {
+func (e *ethtoolNIC) channels(name string) (channels, error) {
 	c := channels{cmd: unix.ETHTOOL_GCHANNELS}
 	err := ethtoolDo(e.fd, name, &c)
 	if errors.Is(err, unix.EOPNOTSUPP) {
@@ -73,7 +73,7 @@ func (e *ethtool) channels(name string) (channels, error) {
 }
 
 // Close closes the socket. A second Close does nothing.
-func (e *ethtool) Close() error {
+func (e *ethtoolNIC) Close() error {
 	if e.fd < 0 {
 		return nil
 	}

@@ -128,11 +128,11 @@ type faults []error
 
 func (f *faults) add(format string, args ...any) { *f = append(*f, fmt.Errorf(format, args...)) }
 
-// held returns the number of received frames that the owner may keep.
-func (o *Options) held() int { return o.Frames / 4 }
+// ownerFrames returns the number of received frames that the owner may keep.
+func (o *Options) ownerFrames() int { return o.Frames / 4 }
 
-// The method filled returns the number of frames that are always left for reception. The other frames may be in the tx
-// ring, or may be received packets that the owner holds.
-func (o *Options) filled() int {
-	return min(o.Frames-o.TxRing-o.held(), o.FillRing, o.RxRing)
+// rxFrames returns the number of frames that are always left for reception. The other frames may be in the tx ring, or
+// may be received packets that the owner holds.
+func (o *Options) rxFrames() int {
+	return min(o.Frames-o.TxRing-o.ownerFrames(), o.FillRing, o.RxRing)
 }

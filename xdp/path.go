@@ -65,9 +65,9 @@ func newPath(mac [6]byte, src, dst netip.AddrPort, h hop) (*path, error) {
 	return p, nil
 }
 
-// The method write writes the headers for size bytes of payload into h, which is p.size bytes long. It does not compute
-// the UDP checksum of IPv6. The result ok is false while the neighbour is unresolved.
-func (p *path) write(h []byte, size int) (ok bool) {
+// writeHeaders writes the headers for size bytes of payload into h, which is p.size bytes long. It does not compute the
+// UDP checksum of IPv6. It returns false while the neighbour is unresolved.
+func (p *path) writeHeaders(h []byte, size int) (ok bool) {
 	copy(h, p.template[:p.size])
 	if p.hop != nil {
 		mac, known := p.hop.MAC()

@@ -61,9 +61,8 @@ func (p *pool) give(f uint32, from state) {
 	p.free = append(p.free, f)
 }
 
-// move changes the state of a frame. The argument from must be the frame's present state. Otherwise move panics,
-// because packets would be corrupted if the program continued. Only a bug of this program can cause the panic, never a
-// peer.
+// move changes the state of a frame. If from is not the frame's present state, move panics, because packets would be
+// corrupted if the program continued. Only a bug of this program can cause the panic, never a peer.
 func (p *pool) move(f uint32, from, to state) {
 	n := &p.notes[f]
 	if n.state != from {

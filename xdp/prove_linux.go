@@ -44,10 +44,10 @@ func (s *Socket) allReturned() bool {
 	return s.pool.count[isSent] == 0
 }
 
-// The function silent sends a proof frame on each socket. It returns the indices of the sockets whose frame is not
-// completed within the timeout, except sockets whose interface is down. The caller owns all the sockets, and they carry
-// no traffic.
-func silent(sockets []*Socket, timeout time.Duration) (dead []int) {
+// silentSockets sends a proof frame on each socket. It returns the indices of the sockets whose frame is not completed
+// within the timeout, except sockets whose interface is down. The caller owns all the sockets, and they carry no
+// traffic.
+func silentSockets(sockets []*Socket, timeout time.Duration) (dead []int) {
 	var waiting []int
 	for q, s := range sockets {
 		if s.queueProof() {
@@ -93,7 +93,7 @@ func list(queues []int) string {
 // prove checks that every queue transmits, before Open reports the mode as granted. Without carrier the check always
 // passes, because nothing can be transmitted.
 func (d *Device) prove() error {
-	dead := silent(d.sockets, proofTimeout)
+	dead := silentSockets(d.sockets, proofTimeout)
 	if len(dead) == 0 || !d.routes.Refresh().Carrier {
 		return nil
 	}

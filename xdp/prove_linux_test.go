@@ -133,7 +133,7 @@ func TestProof(t *testing.T) {
 	for range 1 << 10 {
 		isDown.answers = append(isDown.answers, unix.ENETDOWN)
 	}
-	got := silent([]*Socket{works.s, dead.s, pending.s, isDown.s}, 20*time.Millisecond)
+	got := silentSockets([]*Socket{works.s, dead.s, pending.s, isDown.s}, 20*time.Millisecond)
 	if !slices.Equal(got, []int{1}) {
 		t.Errorf("queues %v do not transmit, want queue 1", got)
 	}

@@ -17,11 +17,11 @@ func (s *Socket) RecvFrames(bufs []link.Buf) int {
 		s.idle()
 		return 0
 	}
-	s.level.note(avail)
+	s.level.adjust(avail)
 	var got tally
 	filled := 0
 	for i := range n {
-		d := s.rx.at(i)
+		d := s.rx.slot(i)
 		frame, off, ok := s.umem.frame(d.addr)
 		if !ok {
 			got.invalid++
@@ -58,7 +58,7 @@ func (s *Socket) SendFrames(bufs []link.Buf) {
 		n := span(bufs)
 		b := &bufs[0]
 		if at, ok := s.umem.locate(b.Frame, b.Data); ok && len(b.Data) > 0 {
-			queued = s.queue(bufs[:n], at, 0, len(b.Data), queued, &sent)
+			queued = s.queueSlots(bufs[:n], at, 0, len(b.Data), queued, &sent)
 		} else {
 			s.drop(bufs[:n])
 		}

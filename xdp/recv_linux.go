@@ -15,11 +15,11 @@ func (s *Socket) Recv(bufs []link.Buf) int {
 		s.idle()
 		return n
 	}
-	s.level.note(avail)
+	s.level.adjust(avail)
 	var used uint32
 	var got tally
 	for used < avail && n < len(bufs) {
-		d := s.rx.at(used)
+		d := s.rx.slot(used)
 		if d.options&pktContd == 0 && !s.skip {
 			n += s.recvOne(d, &bufs[n], &got)
 			used++
@@ -79,48 +79,48 @@ func mark(l *layout) link.Flags {
 	return 0
 }
 
-// recvMany receives a packet of several frames. The argument first is the index of the packet's first slot. The result
-// used is the number of slots that the packet occupied, or 0 if the packet is incomplete or does not fit into bufs. The
-// result filled is the number of Bufs that recvMany filled.
-func (s *Socket) recvMany(first, avail uint32, bufs []link.Buf, got *tally) (used uint32, filled int) {
+// recvMany receives a packet of several frames, which begins in the slot firstSlot. numSlots is the number of slots
+// that the packet occupied, or 0 if the packet is incomplete or does not fit into bufs. numBufs is the number of Bufs
+// that recvMany filled.
+func (s *Socket) recvMany(firstSlot, avail uint32, bufs []link.Buf, got *tally) (numSlots uint32, numBufs int) {
 	var total int
-	for used = 0; ; used++ {
-		if first+used == avail {
-			if used <= maxSegments && !s.skip {
+	for numSlots = 0; ; numSlots++ {
+		if firstSlot+numSlots == avail {
+			if numSlots <= maxSegments && !s.skip {
 				return 0, 0 // the last frame has not arrived
 			}
-			s.discardRx(first, used)
+			s.discardRx(firstSlot, numSlots)
 			if !s.skip {
 				got.invalid++
 			}
 			s.skip = true
-			return used, 0
+			return numSlots, 0
 		}
-		d := s.rx.at(first + used)
+		d := s.rx.slot(firstSlot + numSlots)
 		total += int(d.len)
 		if d.options&pktContd == 0 {
-			used++
+			numSlots++
 			break
 		}
 	}
 	switch {
 	case s.skip:
 		s.skip = false
-		s.discardRx(first, used)
-		return used, 0
-	case used > maxSegments:
-		s.discardRx(first, used)
+		s.discardRx(firstSlot, numSlots)
+		return numSlots, 0
+	case numSlots > maxSegments:
+		s.discardRx(firstSlot, numSlots)
 		got.invalid++
-		return used, 0
-	case int(used) > len(bufs):
+		return numSlots, 0
+	case int(numSlots) > len(bufs):
 		return 0, 0
 	}
-	return used, s.recvChain(first, used, total, bufs, got)
+	return numSlots, s.recvChain(firstSlot, numSlots, total, bufs, got)
 }
 
 // recvChain hands over the frames of a complete packet: slots first to first+k-1.
 func (s *Socket) recvChain(first, k uint32, total int, bufs []link.Buf, got *tally) int {
-	d := s.rx.at(first)
+	d := s.rx.slot(first)
 	frame, off, ok := s.kernelFrame(d.addr, isFill)
 	var l layout
 	var raw []byte
@@ -146,7 +146,7 @@ func (s *Socket) recvChain(first, k uint32, total int, bufs []link.Buf, got *tal
 			s.discardRx(first+i, k-i) // the other frames contain only padding
 			break
 		}
-		d = s.rx.at(first + i)
+		d = s.rx.slot(first + i)
 		frame, off, _ = s.umem.frame(d.addr)
 		s.pool.move(frame, isFill, isHeld)
 		s.pool.notes[frame].headers = 0
@@ -158,18 +158,18 @@ func (s *Socket) recvChain(first, k uint32, total int, bufs []link.Buf, got *tal
 	return n
 }
 
-// kernelFrame returns the frame and offset of an address that the kernel returned. The result ok is false if there is
-// no such frame, or if the frame is not in the state want.
+// kernelFrame returns the frame and offset of an address that the kernel returned. ok is false if there is no such
+// frame, or if the frame is not in the state want.
 func (s *Socket) kernelFrame(addr uint64, want state) (frame, off uint32, ok bool) {
 	frame, off, ok = s.umem.frame(addr)
 	return frame, off, ok && s.pool.notes[frame].state == want
 }
 
-// validChain checks the frames of k slots. The argument first is the index of the first slot. The kernel must have had
-// each frame for reception, and the data must lie inside the frame.
-func (s *Socket) validChain(first, k uint32) bool {
+// validChain checks the frames of k slots, beginning with firstSlot. The kernel must have had each frame for reception,
+// and the data must lie inside the frame.
+func (s *Socket) validChain(firstSlot, k uint32) bool {
 	for i := range k {
-		d := s.rx.at(first + i)
+		d := s.rx.slot(firstSlot + i)
 		frame, off, ok := s.kernelFrame(d.addr, isFill)
 		if !ok || s.umem.bytes(frame, off, d.len) == nil {
 			return false
@@ -181,7 +181,7 @@ func (s *Socket) validChain(first, k uint32) bool {
 // discardRx returns the frames of k slots, beginning at slot first, to the pool.
 func (s *Socket) discardRx(first, k uint32) {
 	for i := range k {
-		if frame, _, ok := s.kernelFrame(s.rx.at(first+i).addr, isFill); ok {
+		if frame, _, ok := s.kernelFrame(s.rx.slot(first+i).addr, isFill); ok {
 			s.pool.give(frame, isFill)
 		}
 	}
@@ -211,10 +211,10 @@ func (s *Socket) idle() {
 	s.refill()
 	if s.stall.Load() == pending {
 		s.drain()
-	} else if s.txStall.due() {
+	} else if s.txStall.checkDue() {
 		s.revive()
 	}
-	if s.fill.needWakeup() && s.rxWakeups.due(s.fill.prod, s.fill.backlog()) {
+	if s.fill.needWakeup() && s.rxWakeups.mustWake(s.fill.prod, s.fill.backlog()) {
 		_ = s.wakeRx() // on failure, a later idle poll tries again
 	}
 }

@@ -110,14 +110,14 @@ func TestBadDescriptors(t *testing.T) {
 	packet := packetFor(t, "10.0.0.2", "10.0.0.1", payloadOf(5000))
 	long := func(k *fakeKernel, at uint32, change func(*desc)) { // a packet of three pieces, one of which is invalid
 		k.deliver(t, pieces(packet, 2000, 4000)...)
-		d := k.s.rx.at(at)
+		d := k.s.rx.slot(at)
 		change(&d)
 		k.rx.slots[at&uint32(len(k.rx.slots)-1)] = d
 	}
 	free := func(k *fakeKernel) uint64 { return k.s.umem.addr(k.s.pool.free[0], 0) }
 	for name, receive := range map[string]func(k *fakeKernel){
 		"outside":               func(k *fakeKernel) { k.raw(desc{addr: 1 << 40, len: 100}) },
-		"past its frame":        func(k *fakeKernel) { k.raw(desc{addr: k.fill.at(0), len: 1 << 20}) },
+		"past its frame":        func(k *fakeKernel) { k.raw(desc{addr: k.fill.slot(0), len: 1 << 20}) },
 		"a frame that is free":  func(k *fakeKernel) { k.raw(desc{addr: free(k), len: 100}) },
 		"middle outside":        func(k *fakeKernel) { long(k, 1, func(d *desc) { d.addr = 1 << 40 }) },
 		"middle past its frame": func(k *fakeKernel) { long(k, 1, func(d *desc) { d.len = 1 << 20 }) },

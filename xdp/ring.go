@@ -29,7 +29,7 @@ type producer[T uint64 | desc] struct {
 	slots []T
 }
 
-// reserve returns how many slots, at most n, may be written with the method put. It publishes nothing.
+// reserve returns how many slots, at most n, put may write. It publishes nothing.
 func (p *producer[T]) reserve(n uint32) uint32 {
 	if p.size-(p.prod-p.cons) < n {
 		p.cons = atomic.LoadUint32(p.consumer)
@@ -58,7 +58,7 @@ type consumer[T uint64 | desc] struct {
 	slots []T
 }
 
-// peek returns how many slots can be read with the method at. It releases nothing.
+// peek returns how many slots the method slot can read. It releases nothing.
 func (c *consumer[T]) peek() uint32 {
 	if c.prod == c.cons {
 		c.prod = atomic.LoadUint32(c.producer)
@@ -72,8 +72,8 @@ func (c *consumer[T]) refresh() uint32 {
 	return c.prod - c.cons
 }
 
-// The method at returns slot i of the slots that peek counted.
-func (c *consumer[T]) at(i uint32) T { return c.slots[(c.cons+i)&c.mask] }
+// slot returns the i-th of the slots that peek counted.
+func (c *consumer[T]) slot(i uint32) T { return c.slots[(c.cons+i)&c.mask] }
 
 // release returns the first n slots to the kernel.
 func (c *consumer[T]) release(n uint32) {

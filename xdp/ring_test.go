@@ -36,7 +36,7 @@ func TestRingVerbs(t *testing.T) {
 	if n := c.peek(); n != 5 {
 		t.Fatalf("peek %d, want 5", n)
 	}
-	if v := c.at(4); v != 104 {
+	if v := c.slot(4); v != 104 {
 		t.Errorf("slot 4 is %d", v)
 	}
 	c.release(2)
@@ -63,8 +63,8 @@ func TestRingWraps(t *testing.T) {
 		}
 		p.put(0, i)
 		p.submit(1)
-		if n := c.peek(); n != 1 || c.at(0) != i {
-			t.Fatalf("%d slots, first %d, want %d", n, c.at(0), i)
+		if n := c.peek(); n != 1 || c.slot(0) != i {
+			t.Fatalf("%d slots, first %d, want %d", n, c.slot(0), i)
 		}
 		c.release(1)
 	}
@@ -91,7 +91,7 @@ func TestRingStress(t *testing.T) {
 	for want := uint64(0); want < total; {
 		n := c.peek()
 		for i := range n {
-			if d := c.at(i); d != (desc{addr: want, len: uint32(want), options: ^uint32(want)}) {
+			if d := c.slot(i); d != (desc{addr: want, len: uint32(want), options: ^uint32(want)}) {
 				t.Fatalf("slot %d is %+v", want, d)
 			}
 			want++

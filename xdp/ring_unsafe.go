@@ -22,9 +22,9 @@ func array[T uint64 | desc](mem []byte, off uint64, n uint32) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(mem[off:end:end]))), n)
 }
 
-// The function offset returns the offset of b in mem. The result ok is false if b does not lie in mem. Any b is
-// allowed, because the function compares addresses and reads no memory.
-func offset(mem, b []byte) (off uint64, ok bool) {
+// offsetIn returns the offset of b in mem; ok is false if b does not lie in mem. Any b is allowed, because offsetIn
+// compares addresses and reads no memory.
+func offsetIn(mem, b []byte) (off uint64, ok bool) {
 	base := uintptr(unsafe.Pointer(unsafe.SliceData(mem)))
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	return uint64(at - base), at >= base && at-base+uintptr(len(b)) <= uintptr(len(mem))

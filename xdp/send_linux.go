@@ -91,7 +91,7 @@ func (s *Socket) sendPacket(packet []link.Buf, queued uint32, sent *tally) uint3
 		return queued
 	}
 	headers := s.umem.bytes(packet[0].Frame, at-uint32(p.size), uint32(p.size))
-	if !p.write(headers, size) {
+	if !p.writeHeaders(headers, size) {
 		s.drop(packet)
 		return queued
 	}
@@ -102,14 +102,14 @@ func (s *Socket) sendPacket(packet []link.Buf, queued uint32, sent *tally) uint3
 		s.sendLoop(packet, headers, at, size, sent)
 		return queued
 	}
-	return s.queue(packet, at, p.size, size, queued, sent)
+	return s.queueSlots(packet, at, p.size, size, queued, sent)
 }
 
 // sendReply turns a received packet into its answer: it reverses the headers and sends the packet. The answer goes to
 // the next hop for the packet's source IP address, not to the packet's source MAC address. A host therefore cannot
 // receive answers for another host's address.
 func (s *Socket) sendReply(packet []link.Buf, size int, queued uint32, sent *tally) uint32 {
-	headers, off, ok := s.received(&packet[0])
+	headers, off, ok := s.receivedHeaders(&packet[0])
 	if !ok || len(headers)+size-ethSize > s.mtu {
 		s.drop(packet)
 		return queued
@@ -135,12 +135,11 @@ func (s *Socket) sendReply(packet []link.Buf, size int, queued uint32, sent *tal
 		s.sendLoop(packet, headers, at, size, sent)
 		return queued
 	}
-	return s.queue(packet, at, len(headers), size, queued, sent)
+	return s.queueSlots(packet, at, len(headers), size, queued, sent)
 }
 
-// reverseHeaders turns the headers of a received packet into those of its answer. The argument mac is the new
-// destination MAC address. The argument port is the new destination port; 0 means our own port. The argument size is
-// the length of the payload in bytes.
+// reverseHeaders turns the headers of a received packet into those of its answer. mac is the new destination MAC
+// address. port is the new destination port; 0 means our own port. size is the length of the payload in bytes.
 func (s *Socket) reverseHeaders(headers []byte, mac [6]byte, size int, port uint16) (layout, bool) {
 	if port == 0 {
 		port = s.local.Port()
@@ -173,10 +172,9 @@ func (s *Socket) reverseHeaders(headers []byte, mac [6]byte, size int, port uint
 	return l, true
 }
 
-// queue writes the tx slots of a packet behind the queued slots, and returns the new number of queued slots. The
-// Data of the first Buf begins in the frame at the offset that the argument at gives. The argument headers is the
-// number of header bytes before this Data.
-func (s *Socket) queue(packet []link.Buf, at uint32, headers, size int, queued uint32, sent *tally) uint32 {
+// queueSlots writes the tx slots of a packet behind the queued slots, and returns the new number of queued slots. The
+// Data of the first Buf begins at dataOffset in its frame, after headerSize bytes of headers.
+func (s *Socket) queueSlots(packet []link.Buf, dataOffset uint32, headerSize, size int, queued uint32, sent *tally) uint32 {
 	k := uint32(len(packet))
 	if !s.fits(packet) {
 		s.drop(packet)
@@ -196,8 +194,8 @@ func (s *Socket) queue(packet []link.Buf, at uint32, headers, size int, queued u
 		b := &packet[i]
 		d := desc{len: uint32(len(b.Data)), options: pktContd}
 		if i == 0 {
-			d.addr = s.umem.addr(b.Frame, at-uint32(headers))
-			d.len += uint32(headers)
+			d.addr = s.umem.addr(b.Frame, dataOffset-uint32(headerSize))
+			d.len += uint32(headerSize)
 		} else {
 			var lent bool
 			if d.addr, lent, _ = s.umem.descAddr(b.Frame, b.Data); lent {
@@ -303,7 +301,7 @@ func (s *Socket) drain() {
 // succeeds, but the driver transmits nothing and does not try again.
 func (s *Socket) revive() bool {
 	left := s.tx.backlog()
-	if !s.txStall.still(s.tx.cons, left) {
+	if !s.txStall.stalled(s.tx.cons, left) {
 		return false
 	}
 	s.drain()

@@ -133,7 +133,7 @@ func (s *Socket) createSocket(p place) (err error) {
 	if err = s.mapRings(o); err != nil {
 		return err
 	}
-	s.level = newFillLevel(uint32(o.filled()), uint32(p.ring))
+	s.level = newFillLevel(uint32(o.rxFrames()), uint32(p.ring))
 	s.refill()
 	if err = s.bind(p); err != nil {
 		return err
@@ -154,7 +154,7 @@ func (s *Socket) mapFrames(o *Options, frames int) error {
 	if s.memory != nil {
 		s.lent = make([]uint32, 0, o.TxRing)
 	}
-	s.loop = make([]link.Buf, 0, min(loopFrames, o.held()))
+	s.loop = make([]link.Buf, 0, min(loopFrames, o.ownerFrames()))
 	return nil
 }
 
@@ -300,7 +300,7 @@ func (s *Socket) describe(o *Options, asked Mode) link.Caps {
 	c := link.Caps{
 		FrameSize: o.FrameSize - headRoom,
 		Segments:  1,
-		RxFrames:  o.held(),
+		RxFrames:  o.ownerFrames(),
 		TxFrames:  o.TxRing,
 		Mode:      string(Copy),
 	}
@@ -318,15 +318,15 @@ func (s *Socket) describe(o *Options, asked Mode) link.Caps {
 	if s.local.Addr().Is6() {
 		headers = headers6
 	}
-	c.MaxPayload = s.fit(s.mtu, headers, c.Segments)
+	c.MaxPayload = s.maxPayload(s.mtu, headers, c.Segments)
 	return c
 }
 
-// The method fit returns the largest UDP payload of a packet, in bytes. The argument mtu is the size of the largest IP
-// packet. The argument headers is the size of all headers. The argument segments is the number of frames that the
-// packet may have. From the size of each frame, fit subtracts the headroom of received packets, so that a peer with
-// frames of the same size can receive the packet.
-func (s *Socket) fit(mtu, headers, segments int) int {
+// maxPayload returns the largest UDP payload of a packet, in bytes. mtu is the size of the largest IP packet, headers
+// is the size of all headers, and segments is the number of frames that the packet may have. From the size of each
+// frame, maxPayload subtracts the headroom of received packets, so that a peer with frames of the same size can receive
+// the packet.
+func (s *Socket) maxPayload(mtu, headers, segments int) int {
 	frames := segments * (int(s.umem.size) - rxHeadRoom)
 	return max(0, min(mtu+ethSize, frames)-headers)
 }

@@ -27,13 +27,13 @@ func (u *umem) frame(addr uint64) (frame, off uint32, ok bool) {
 }
 
 // descAddr returns the kernel's address of b, for a descriptor. b must lie in the frame, or inside one frame-sized
-// block of the consumers' memory, because a descriptor cannot cross blocks. Otherwise the result ok is false. The
-// result lent is true if b is in the consumers' memory.
+// block of the consumers' memory, because a descriptor cannot cross blocks. Otherwise ok is false. lent is true if b is
+// in the consumers' memory.
 func (u *umem) descAddr(frame uint32, b []byte) (addr uint64, lent, ok bool) {
 	if off, ok := u.locate(frame, b); ok {
 		return u.addr(frame, off), false, true
 	}
-	off, ok := offset(u.user, b)
+	off, ok := offsetIn(u.user, b)
 	return uint64(len(u.mem)) + off, true, ok && off&uint64(u.size-1)+uint64(len(b)) <= uint64(u.size)
 }
 
@@ -52,7 +52,7 @@ func (u *umem) bytes(frame, off, n uint32) []byte {
 
 // locate returns the offset of b in the frame; ok is false if b does not lie inside it.
 func (u *umem) locate(frame uint32, b []byte) (off uint32, ok bool) {
-	at, ok := offset(u.mem, b)
+	at, ok := offsetIn(u.mem, b)
 	start := uint64(frame) << u.shift
 	if !ok || at < start || at+uint64(len(b)) > start+uint64(u.size) {
 		return 0, false

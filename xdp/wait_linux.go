@@ -40,7 +40,7 @@ func (s *Socket) Wait(d time.Duration) {
 	if s.stall.Load() == pending && (d < 0 || d > pendingPoll) {
 		d = pendingPoll
 	}
-	s.sleep(d)
+	s.parkOrPoll(d)
 }
 
 // leaving reports whether Wait must return because Close or reopen needs mu.
@@ -51,9 +51,9 @@ func (s *Socket) arrived() bool {
 	return atomic.LoadUint32(s.rx.producer) != atomic.LoadUint32(s.rx.consumer)
 }
 
-// The method sleep occupies no processor of the Go scheduler while it sleeps. If another goroutine sleeps in this way
-// already, sleep calls ppoll, which does occupy one.
-func (s *Socket) sleep(d time.Duration) {
+// parkOrPoll sleeps without a processor of the Go scheduler (package park). If another goroutine sleeps in this way
+// already, parkOrPoll calls ppoll, which keeps a processor.
+func (s *Socket) parkOrPoll(d time.Duration) {
 	fds := [2]unix.PollFd{
 		{Fd: int32(s.event), Events: unix.POLLIN},
 		{Fd: int32(s.fd), Events: unix.POLLIN},

@@ -17,8 +17,8 @@ type Keeper interface {
 	// Exclude runs f while the owner of the queue's socket does not use the socket. If the device is about to be
 	// closed, Exclude may return without running f.
 	Exclude(queue int, f func())
-	// Changed reports a change as text. The argument queue is -1 if the change concerns the whole device. The argument
-	// harmful is true if the change disturbs the traffic.
+	// Changed reports a change as text. queue is -1 if the change concerns the whole device. harmful is true if the
+	// change disturbs the traffic.
 	Changed(queue int, harmful bool, text string)
 	// Ended reports that the device no longer works, and why. The device makes no call after it.
 	Ended(err error)
@@ -73,18 +73,18 @@ func (w *watch) run() {
 		case <-w.d.routes.Changes():
 			err = w.interfaceChanged(w.d.routes.Interface())
 		case <-tick.C:
-			err = w.tick()
+			err = w.checkPeriodic()
 		}
 		if err != nil {
-			w.d.end(err)
+			w.d.refusePaths(err)
 			w.keeper.Ended(err)
 			return
 		}
 	}
 }
 
-// tick does the periodic checks.
-func (w *watch) tick() error {
+// checkPeriodic does the periodic checks.
+func (w *watch) checkPeriodic() error {
 	if w.ticks++; w.ticks%watchSlow == 0 {
 		if err := w.checkSlow(); err != nil {
 			return err
@@ -160,7 +160,7 @@ func (w *watch) stateChanged(was, now route.Interface) {
 }
 
 // addressesChanged reports new and removed addresses. The device serves only the addresses that it found at Open. If
-// the device's own address is missing for addressTicks ticks, the method tick ends the device. The delay is needed
+// the device's own address is missing for addressTicks ticks, checkPeriodic ends the device. The delay is needed
 // because an interface that goes down loses its IPv6 addresses until they are configured again.
 func (w *watch) addressesChanged(now route.Interface) {
 	var addrs []netip.Addr
@@ -229,13 +229,13 @@ func (w *watch) checkRing(q int) error {
 func (w *watch) revive(q int) error {
 	d := w.d
 	mode := Mode(d.sockets[q].Caps().Mode)
-	err := w.reopen(q, mode)
+	err := w.reopenQueue(q, mode)
 	if err == nil {
 		w.keeper.Changed(q, true, fmt.Sprintf("the queue was opened again in %s mode, since a kick did not help", mode))
 		return nil
 	}
 	if d.asked == Auto && mode == ZeroCopy {
-		if lower := w.reopen(q, Copy); lower == nil {
+		if lower := w.reopenQueue(q, Copy); lower == nil {
 			w.keeper.Changed(q, true, fmt.Sprintf("the queue was opened again in %s mode, since it did not transmit in %s mode: %v", Copy, mode, err))
 			return nil
 		}
@@ -243,19 +243,19 @@ func (w *watch) revive(q int) error {
 	return w.fault("queue %d does not transmit, and opening it again did not help: %v", q, err)
 }
 
-// reopen reopens the socket of a queue and checks that the socket transmits. If the device is about to be closed, the
-// method reopen may do nothing and return nil.
-func (w *watch) reopen(q int, mode Mode) (err error) {
+// reopenQueue reopens the socket of a queue and checks that the socket transmits. If the device is about to be closed,
+// reopenQueue may do nothing and return nil.
+func (w *watch) reopenQueue(q int, mode Mode) (err error) {
 	d, s := w.d, w.d.sockets[q]
 	w.keeper.Exclude(q, func() {
 		s.health.reopens.Add(1)
-		if err = d.ns.do(func() error { return s.reopen(mode) }); err != nil {
+		if err = d.ns.run(func() error { return s.reopen(mode) }); err != nil {
 			return
 		}
 		if err = d.steer.Register(q, s.fd); err != nil {
 			return
 		}
-		if dead := silent([]*Socket{s}, proofTimeout); len(dead) > 0 && d.routes.Refresh().Carrier {
+		if dead := silentSockets([]*Socket{s}, proofTimeout); len(dead) > 0 && d.routes.Refresh().Carrier {
 			err = &silentError{name: d.Name(), mode: mode, queues: []int{q}}
 		}
 	})

@@ -277,7 +277,7 @@ func TestReopenWhileWaiting(t *testing.T) {
 	for range 20 {
 		w.Exclude(0, func() {
 			s.health.reopens.Add(1)
-			if err := a.ns.do(func() error { return s.reopen(Copy) }); err != nil {
+			if err := a.ns.run(func() error { return s.reopen(Copy) }); err != nil {
 				t.Error(err)
 			}
 		})

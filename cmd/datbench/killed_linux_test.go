@@ -23,10 +23,10 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-// The constant soon is the time limit for the removal of everything that a killed job leaves behind. The limit is long
+// cleanupLimit is the time limit for the removal of everything that a killed job leaves behind. The limit is long
 // because the kernel removes a namespace only some time after the last process in it has ended, and because the kernel
 // removes one namespace after the other.
-const soon = 30 * time.Second
+const cleanupLimit = 30 * time.Second
 
 // killSeed returns the generator for the moments at which jobs are killed. Its seed is DATXDP_SEED, or the time.
 func killSeed(t *testing.T) *rand.Rand {
@@ -47,9 +47,9 @@ type traces struct {
 	namespaces []string
 	// programs are the IDs of the BPF programs that the children hold.
 	programs []uint32
-	// The field at is the time of this snapshot, in ticks since boot. Processes that began later are ignored, because
-	// the kernel may give the number of a removed namespace to a new namespace.
-	at uint64
+	// takenAt is the time of this snapshot, in ticks since boot. Processes that began later are ignored, because the
+	// kernel may give the number of a removed namespace to a new namespace.
+	takenAt uint64
 }
 
 // began returns when a process began, in ticks since boot; 0 if the process has ended.
@@ -83,7 +83,7 @@ func ticks(t *testing.T) uint64 {
 // traces examines the children of a running datbench. It skips processes that end meanwhile.
 func (r *running) traces(t *testing.T) (found traces) {
 	t.Helper()
-	found.at = ticks(t)
+	found.takenAt = ticks(t)
 	home := namespaceOf("self")
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", r.cmd.Process.Pid))
 	if err != nil {
@@ -134,12 +134,12 @@ func programsOf(pid string) (ids []uint32) {
 	return ids
 }
 
-// The method left returns the traces that still exist. A trace exists as long as something keeps it:
+// remaining returns the traces that still exist. A trace exists as long as something keeps it:
 //
 //   - A process, a descriptor or a mount keeps a namespace.
 //   - A descriptor, a link or an interface keeps an XDP program.
 //   - A namespace keeps its interfaces.
-func (tr traces) left(t *testing.T) (still []string) {
+func (tr traces) remaining(t *testing.T) (still []string) {
 	t.Helper()
 	for _, pattern := range []string{"/proc/[0-9]*/ns/net", "/proc/[0-9]*/task/*/ns/net", "/proc/[0-9]*/fd/*"} {
 		files, err := filepath.Glob(pattern)
@@ -147,7 +147,7 @@ func (tr traces) left(t *testing.T) (still []string) {
 			t.Fatal(err)
 		}
 		for _, file := range files {
-			if ns, err := os.Readlink(file); err == nil && slices.Contains(tr.namespaces, ns) && began(strings.Split(file, "/")[2]) <= tr.at {
+			if ns, err := os.Readlink(file); err == nil && slices.Contains(tr.namespaces, ns) && began(strings.Split(file, "/")[2]) <= tr.takenAt {
 				still = append(still, file+" is "+ns)
 			}
 		}
@@ -193,13 +193,13 @@ func programLives(t *testing.T, id uint32) bool {
 // awaitNothing waits until the kernel has removed all traces. It polls, because the kernel does not report this.
 func (tr traces) awaitNothing(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(soon); ; time.Sleep(10 * time.Millisecond) {
-		still := tr.left(t)
+	for deadline := time.Now().Add(cleanupLimit); ; time.Sleep(10 * time.Millisecond) {
+		still := tr.remaining(t)
 		if len(still) == 0 {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("left behind after %s: %v", soon, still)
+			t.Fatalf("left behind after %s: %v", cleanupLimit, still)
 		}
 	}
 }
@@ -305,7 +305,7 @@ func TestAgentKilled(t *testing.T) {
 				if len(tr.agents) != 2 {
 					t.Fatalf("got agents %v, want two", tr.agents)
 				}
-				if still := tr.left(t); len(still) < 4 {
+				if still := tr.remaining(t); len(still) < 4 {
 					t.Errorf("of a job that runs, only this is seen: %v", still)
 				}
 				slices.Sort(tr.agents)
@@ -314,7 +314,7 @@ func TestAgentKilled(t *testing.T) {
 				}
 				killed := time.Now()
 				got := job.wait(t)
-				if took := time.Since(killed); took > soon {
+				if took := time.Since(killed); took > cleanupLimit {
 					t.Errorf("it took %s to end", took)
 				}
 				job.awaitGone(t)

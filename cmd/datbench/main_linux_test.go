@@ -192,7 +192,7 @@ func (r *running) wait(t *testing.T) outcome {
 // awaitGone waits for the end of the last process; the lifeline then closes.
 func (r *running) awaitGone(t *testing.T) {
 	t.Helper()
-	if err := r.lifeline.SetReadDeadline(time.Now().Add(soon)); err != nil {
+	if err := r.lifeline.SetReadDeadline(time.Now().Add(cleanupLimit)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.lifeline.Read(make([]byte, 1)); err != io.EOF {

@@ -48,8 +48,8 @@ func (o *output) close() {
 	}
 }
 
-// finish writes the report of a run, if there is one. If the run was interrupted, the argument err is the reason, and
-// the report has the results so far. finish returns the first of these errors that is not nil:
+// finish writes the report of a run, if there is one. If the run was interrupted, err is the reason, and the report has
+// the results so far. finish returns the first of these errors that is not nil:
 //
 //   - err
 //   - the error that occurred when the report was written

@@ -260,7 +260,7 @@ func TestServerLeaks(t *testing.T) {
 			t.Fatalf("client %d: %s", i, got.stderr)
 		}
 	}
-	for deadline := time.Now().Add(soon); ; time.Sleep(10 * time.Millisecond) { // closed connections stay for a while
+	for deadline := time.Now().Add(cleanupLimit); ; time.Sleep(10 * time.Millisecond) { // closed connections stay for a while
 		after := s.holdings(t)
 		if after.goroutines <= before.goroutines && after.descriptors <= before.descriptors && after.connections <= before.connections &&
 			after.heap < before.heap+1<<20 {

@@ -164,16 +164,16 @@ func TestDTest(t *testing.T) {
 	}
 	overEach(t, func(h *hosts) {
 		for _, r := range runs {
-			h.t.Run(r.line, func(t *testing.T) { h.in(t).pair(brief(r.line), r.want) })
+			h.t.Run(r.line, func(t *testing.T) { h.in(t).pair(fewerRounds(r.line), r.want) })
 		}
 		h.run("dtestx -P ia -q", verdict{want: []string{"Open_Query: ia num_attrs"}, bad: dtestBad})
 	})
 }
 
-// With -short, the function brief reduces the number of rounds of a dtest command. It does not change a command that
-// sets the number of rounds itself. Fewer rounds save much time: if both sides poll memory in a loop, one round takes
-// several scheduling quanta.
-func brief(line string) string {
+// With -short, fewerRounds reduces the number of rounds of a dtest command. It does not change a command that sets the
+// number of rounds itself. Fewer rounds save much time: if both sides poll memory in a loop, one round takes several
+// scheduling quanta.
+func fewerRounds(line string) string {
 	if testing.Short() && strings.HasPrefix(line, "dtest ") && !strings.Contains(line, "-B ") {
 		line += " -B 50"
 	}

@@ -25,10 +25,9 @@ import (
 // classError marks a DAT_RETURN as an error (DAT_CLASS_ERROR).
 const classError = 1 << 31
 
-// The function code converts err to a DAT_RETURN. For an error, this value normally has the bit DAT_CLASS_ERROR. The
-// value DAT_QUEUE_EMPTY is returned without this bit, because programs compare the value that they get with
-// DAT_QUEUE_EMPTY.
-func code(err error) uint32 {
+// returnCode converts err to a DAT_RETURN. For an error, this value normally has the bit DAT_CLASS_ERROR. The value
+// DAT_QUEUE_EMPTY is returned without this bit, because programs compare the value that they get with DAT_QUEUE_EMPTY.
+func returnCode(err error) uint32 {
 	if err == nil {
 		return uint32(dat.Success)
 	}
@@ -45,22 +44,22 @@ func code(err error) uint32 {
 	return classError | uint32(r)
 }
 
-// Every exported function defers a call of the function caught. It turns a panic into DAT_INTERNAL_ERROR, because a
-// panic must not unwind into C.
-func caught(r *uint32) {
+// Every exported function defers a call of catchPanic, which turns a panic into DAT_INTERNAL_ERROR: a panic must not
+// unwind into C.
+func catchPanic(r *uint32) {
 	if p := recover(); p != nil {
 		slog.Error("panic", "reason", p, "stack", string(debug.Stack()))
-		*r = code(dat.ErrInternalError)
+		*r = returnCode(dat.ErrInternalError)
 	}
 }
 
-// The function created connects a new object and its handle. If the creation of the object failed, err is not nil, and
-// the function only returns the DAT_RETURN for err.
-func created[T any, P handled[T]](handle uint64, object P, err error) uint32 {
+// connectHandle connects a new object and its handle. If the creation of the object failed, err is not nil, and
+// connectHandle only returns the DAT_RETURN for err.
+func connectHandle[T any, P handled[T]](handle uint64, object P, err error) uint32 {
 	if err != nil {
-		return code(err)
+		return returnCode(err)
 	}
-	return code(introduce(uint64(C.dx_id(C.uint64_t(handle))), handle, object))
+	return returnCode(introduce(uint64(C.dx_id(C.uint64_t(handle))), handle, object))
 }
 
 // duration converts a DAT_TIMEOUT, in microseconds. DAT_TIMEOUT_INFINITE (all bits set) becomes a negative duration.

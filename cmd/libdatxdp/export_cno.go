@@ -7,9 +7,9 @@ import "C"
 
 import "github.com/datxdp/datxdp/dat"
 
-// The function agent returns a Go function that calls the program's wait proxy agent, which is a C function. It returns
-// nil if the program has no wait proxy agent.
-func agent(function, instance uint64) func(*dat.EVD) {
+// agentOf returns a Go function that calls the program's wait proxy agent, which is a C function. It returns nil if the
+// program has no wait proxy agent.
+func agentOf(function, instance uint64) func(*dat.EVD) {
 	if function == 0 {
 		return nil
 	}
@@ -20,15 +20,15 @@ func agent(function, instance uint64) func(*dat.EVD) {
 
 //export dxCreateCNO
 func dxCreateCNO(ia, function, instance, handle uint64) (r uint32) {
-	defer caught(&r)
-	cno, err := get[*dat.IA](ia).CreateCNO(agent(function, instance))
-	return created(handle, cno, err)
+	defer catchPanic(&r)
+	cno, err := get[*dat.IA](ia).CreateCNO(agentOf(function, instance))
+	return connectHandle(handle, cno, err)
 }
 
 //export dxModifyAgent
 func dxModifyAgent(cno, function, instance uint64) (r uint32) {
-	defer caught(&r)
-	return code(get[*dat.CNO](cno).ModifyAgent(agent(function, instance)))
+	defer catchPanic(&r)
+	return returnCode(get[*dat.CNO](cno).ModifyAgent(agentOf(function, instance)))
 }
 
 // dxQueryCNO sets *agent to 1 if the CNO still has a wait proxy agent, and to 0 if not. The C part of this library has
@@ -36,30 +36,30 @@ func dxModifyAgent(cno, function, instance uint64) (r uint32) {
 //
 //export dxQueryCNO
 func dxQueryCNO(cno uint64, agent *uint32) (r uint32) {
-	defer caught(&r)
+	defer catchPanic(&r)
 	p, err := get[*dat.CNO](cno).Query()
 	*agent = uint32(truth(p.Agent != nil))
-	return code(err)
+	return returnCode(err)
 }
 
 //export dxFreeCNO
 func dxFreeCNO(cno uint64) (r uint32) {
-	defer caught(&r)
-	return code(get[*dat.CNO](cno).Free())
+	defer catchPanic(&r)
+	return returnCode(get[*dat.CNO](cno).Free())
 }
 
 //export dxWaitCNO
 func dxWaitCNO(cno uint64, timeout uint32, evd *uint64) (r uint32) {
-	defer caught(&r)
+	defer catchPanic(&r)
 	e, err := get[*dat.CNO](cno).Wait(duration(timeout))
 	*evd = handleOf(e)
-	return code(err)
+	return returnCode(err)
 }
 
 //export dxTriggerCNO
 func dxTriggerCNO(cno uint64, evd *uint64) (r uint32) {
-	defer caught(&r)
+	defer catchPanic(&r)
 	e, err := get[*dat.CNO](cno).Trigger()
 	*evd = handleOf(e)
-	return code(err)
+	return returnCode(err)
 }

@@ -16,7 +16,7 @@ import (
 // handle for ep too. If the IA was closed in the meantime or memory is missing, adopt returns 0, and neither cr nor ep
 // has a handle.
 func adopt(sp uint64, cr *dat.CR, ep *dat.EP) uint64 {
-	h := prepare(sp, C.DAT_HANDLE_TYPE_CR, cr)
+	h := prepareHandle(sp, C.DAT_HANDLE_TYPE_CR, cr)
 	switch {
 	case h == 0:
 		return 0
@@ -30,15 +30,15 @@ func adopt(sp uint64, cr *dat.CR, ep *dat.EP) uint64 {
 }
 
 func adoptEP(sp uint64, ep *dat.EP) bool {
-	h := prepare(sp, C.DAT_HANDLE_TYPE_EP, ep)
+	h := prepareHandle(sp, C.DAT_HANDLE_TYPE_EP, ep)
 	return h != 0 && C.dx_publish(C.uint64_t(h)) != 0
 }
 
-// The function prepare creates a handle for an object, and connects the handle and the object. A call of dx_publish
-// makes the handle valid. The function returns 0 if memory is missing or the object was freed.
-func prepare[T any, P handled[T]](sp uint64, kind uint32, object P) uint64 {
+// prepareHandle creates a handle for an object, and connects the handle and the object. A call of dx_publish makes the
+// handle valid. prepareHandle returns 0 if memory is missing or the object was freed.
+func prepareHandle[T any, P handled[T]](sp uint64, kind uint32, object P) uint64 {
 	h := uint64(C.dx_new_handle(C.uint64_t(sp), C.uint32_t(kind)))
-	if h != 0 && created(h, object, nil) != 0 {
+	if h != 0 && connectHandle(h, object, nil) != 0 {
 		C.dx_discard(C.uint64_t(h))
 		return 0
 	}
@@ -76,14 +76,14 @@ func fillConnection(out *C.struct_dx_event, ev *dat.Event) {
 
 //export dxQueryCR
 func dxQueryCR(cr, handle uint64, out *C.DAT_CR_PARAM) (r uint32) {
-	defer caught(&r)
+	defer catchPanic(&r)
 	p, err := get[*dat.CR](cr).Query()
 	if err != nil {
-		return code(err)
+		return returnCode(err)
 	}
 	more := C.dx_more(C.uint64_t(handle))
 	if more == nil {
-		return code(dat.ErrInsufficientResources)
+		return returnCode(dat.ErrInsufficientResources)
 	}
 	keepRequest(more, &p)
 	out.remote_ia_address_ptr = (C.DAT_IA_ADDRESS_PTR)(unsafe.Pointer(&more.remote))
@@ -97,8 +97,8 @@ func dxQueryCR(cr, handle uint64, out *C.DAT_CR_PARAM) (r uint32) {
 
 //export dxAccept
 func dxAccept(cr, ep uint64, data unsafe.Pointer, size int32) (r uint32) {
-	defer caught(&r)
-	return code(get[*dat.CR](cr).Accept(get[*dat.EP](ep), bytes(data, size)))
+	defer catchPanic(&r)
+	return returnCode(get[*dat.CR](cr).Accept(get[*dat.EP](ep), bytes(data, size)))
 }
 
 // decline calls f, which rejects a request or hands it off. If an endpoint was freed with the request, *ep becomes the
@@ -108,7 +108,7 @@ func decline(cr uint64, ep *uint64, f func(*dat.CR) error) uint32 {
 	p, _ := c.Query()
 	h := handleOf(p.LocalEP)
 	if err := f(c); err != nil {
-		return code(err)
+		return returnCode(err)
 	}
 	*ep = ifGone(p.LocalEP, h)
 	return 0
@@ -116,13 +116,13 @@ func decline(cr uint64, ep *uint64, f func(*dat.CR) error) uint32 {
 
 //export dxReject
 func dxReject(cr uint64, data unsafe.Pointer, size int32, ep *uint64) (r uint32) {
-	defer caught(&r)
+	defer catchPanic(&r)
 	return decline(cr, ep, func(c *dat.CR) error { return c.Reject(bytes(data, size)) })
 }
 
 //export dxHandoff
 func dxHandoff(cr, qual uint64, ep *uint64) (r uint32) {
-	defer caught(&r)
+	defer catchPanic(&r)
 	return decline(cr, ep, func(c *dat.CR) error { return c.Handoff(dat.ConnQual(qual)) })
 }
 
@@ -136,27 +136,27 @@ func ifGone(ep *dat.EP, handle uint64) uint64 {
 
 //export dxCreatePSP
 func dxCreatePSP(ia, qual, evd uint64, flags uint32, handle uint64) (r uint32) {
-	defer caught(&r)
+	defer catchPanic(&r)
 	psp, err := get[*dat.IA](ia).CreatePSP(dat.ConnQual(qual), get[*dat.EVD](evd), dat.PSPFlags(min(flags, 1<<8-1)))
-	return created(handle, psp, err)
+	return connectHandle(handle, psp, err)
 }
 
 //export dxCreatePSPAny
 func dxCreatePSPAny(ia, evd uint64, flags uint32, handle uint64, qual *C.DAT_CONN_QUAL) (r uint32) {
-	defer caught(&r)
+	defer catchPanic(&r)
 	psp, err := get[*dat.IA](ia).CreatePSPAny(get[*dat.EVD](evd), dat.PSPFlags(min(flags, 1<<8-1)))
 	if err == nil {
 		*qual = C.DAT_CONN_QUAL(psp.Qual())
 	}
-	return created(handle, psp, err)
+	return connectHandle(handle, psp, err)
 }
 
 //export dxQueryPSP
 func dxQueryPSP(psp uint64, out *C.DAT_PSP_PARAM) (r uint32) {
-	defer caught(&r)
+	defer catchPanic(&r)
 	p, err := get[*dat.PSP](psp).Query()
 	if err != nil {
-		return code(err)
+		return returnCode(err)
 	}
 	out.conn_qual, out.psp_flags = C.DAT_CONN_QUAL(p.ConnQual), C.DAT_PSP_FLAGS(p.Flags)
 	out.evd_handle = C.DAT_EVD_HANDLE(pointer(handleOf(p.EVD)))
@@ -165,23 +165,23 @@ func dxQueryPSP(psp uint64, out *C.DAT_PSP_PARAM) (r uint32) {
 
 //export dxFreePSP
 func dxFreePSP(psp uint64) (r uint32) {
-	defer caught(&r)
-	return code(get[*dat.PSP](psp).Free())
+	defer catchPanic(&r)
+	return returnCode(get[*dat.PSP](psp).Free())
 }
 
 //export dxCreateRSP
 func dxCreateRSP(ia, qual, ep, evd, handle uint64) (r uint32) {
-	defer caught(&r)
+	defer catchPanic(&r)
 	rsp, err := get[*dat.IA](ia).CreateRSP(dat.ConnQual(qual), get[*dat.EP](ep), get[*dat.EVD](evd))
-	return created(handle, rsp, err)
+	return connectHandle(handle, rsp, err)
 }
 
 //export dxQueryRSP
 func dxQueryRSP(rsp uint64, out *C.DAT_RSP_PARAM) (r uint32) {
-	defer caught(&r)
+	defer catchPanic(&r)
 	p, err := get[*dat.RSP](rsp).Query()
 	if err != nil {
-		return code(err)
+		return returnCode(err)
 	}
 	out.conn_qual = C.DAT_CONN_QUAL(p.ConnQual)
 	out.evd_handle = C.DAT_EVD_HANDLE(pointer(handleOf(p.EVD)))
@@ -193,6 +193,6 @@ func dxQueryRSP(rsp uint64, out *C.DAT_RSP_PARAM) (r uint32) {
 
 //export dxFreeRSP
 func dxFreeRSP(rsp uint64) (r uint32) {
-	defer caught(&r)
-	return code(get[*dat.RSP](rsp).Free())
+	defer catchPanic(&r)
+	return returnCode(get[*dat.RSP](rsp).Free())
 }

@@ -13,14 +13,14 @@ import (
 
 //export dxCreateEP
 func dxCreateEP(ia, pz, recv, request, connect uint64, attr *C.DAT_EP_ATTR, handle uint64) (r uint32) {
-	defer caught(&r)
+	defer catchPanic(&r)
 	a := epAttr(attr)
 	if a == nil {
 		a = defaultAttr(get[*dat.IA](ia))
 	}
 	ep, err := get[*dat.IA](ia).CreateEP(get[*dat.PZ](pz), dat.EPConfig{RecvEVD: get[*dat.EVD](recv),
 		RequestEVD: get[*dat.EVD](request), ConnectEVD: get[*dat.EVD](connect), Attr: a})
-	return created(handle, ep, err)
+	return connectHandle(handle, ep, err)
 }
 
 // defaultAttr returns the attributes of an endpoint for which the program passes none. They allow as many segments as
@@ -70,14 +70,14 @@ func fillEPAttr(to *C.DAT_EP_ATTR, a *dat.EPAttr) {
 
 //export dxQueryEP
 func dxQueryEP(ep, handle uint64, out *C.DAT_EP_PARAM) (r uint32) {
-	defer caught(&r)
+	defer catchPanic(&r)
 	p, err := get[*dat.EP](ep).Query()
 	if err != nil {
-		return code(err)
+		return returnCode(err)
 	}
 	more := C.dx_more(C.uint64_t(handle))
 	if more == nil {
-		return code(dat.ErrInsufficientResources)
+		return returnCode(dat.ErrInsufficientResources)
 	}
 	out.ep_state = C.DAT_EP_STATE(p.State)
 	out.local_ia_address_ptr, out.local_port_qual = setAddress(&more.local, p.LocalAddress), C.DAT_PORT_QUAL(p.LocalPort)
@@ -93,47 +93,47 @@ func dxQueryEP(ep, handle uint64, out *C.DAT_EP_PARAM) (r uint32) {
 
 //export dxModifyEP
 func dxModifyEP(ep, mask uint64, p *C.DAT_EP_PARAM, pz, recv, request, connect uint64) (r uint32) {
-	defer caught(&r)
-	return code(get[*dat.EP](ep).Modify(dat.EPMask(mask), &dat.EPParam{PZ: get[*dat.PZ](pz), RecvEVD: get[*dat.EVD](recv),
+	defer catchPanic(&r)
+	return returnCode(get[*dat.EP](ep).Modify(dat.EPMask(mask), &dat.EPParam{PZ: get[*dat.PZ](pz), RecvEVD: get[*dat.EVD](recv),
 		RequestEVD: get[*dat.EVD](request), ConnectEVD: get[*dat.EVD](connect), Attr: *epAttr(&p.ep_attr)}))
 }
 
 //export dxConnect
 func dxConnect(ep uint64, to *C.DAT_SOCK_ADDR, qual uint64, timeout uint32, data unsafe.Pointer, size int32, qos, flags uint32) (r uint32) {
-	defer caught(&r)
-	return code(get[*dat.EP](ep).ConnectWith(address(to), dat.ConnQual(qual), dat.ConnectConfig{Timeout: duration(timeout),
+	defer catchPanic(&r)
+	return returnCode(get[*dat.EP](ep).ConnectWith(address(to), dat.ConnQual(qual), dat.ConnectConfig{Timeout: duration(timeout),
 		PrivateData: bytes(data, size), QoS: dat.QoS(min(qos, 1<<8-1)), Flags: dat.ConnectFlags(min(flags, 1<<8-1))}))
 }
 
 //export dxDupConnect
 func dxDupConnect(ep, dup uint64, timeout uint32, data unsafe.Pointer, size int32, qos uint32) (r uint32) {
-	defer caught(&r)
-	return code(get[*dat.EP](ep).DupConnect(get[*dat.EP](dup), dat.ConnectConfig{Timeout: duration(timeout),
+	defer catchPanic(&r)
+	return returnCode(get[*dat.EP](ep).DupConnect(get[*dat.EP](dup), dat.ConnectConfig{Timeout: duration(timeout),
 		PrivateData: bytes(data, size), QoS: dat.QoS(min(qos, 1<<8-1))}))
 }
 
 //export dxDisconnect
 func dxDisconnect(ep uint64, flags uint32) (r uint32) {
-	defer caught(&r)
-	return code(get[*dat.EP](ep).Disconnect(dat.CloseFlags(min(flags, 1<<8-1))))
+	defer catchPanic(&r)
+	return returnCode(get[*dat.EP](ep).Disconnect(dat.CloseFlags(min(flags, 1<<8-1))))
 }
 
 //export dxResetEP
 func dxResetEP(ep uint64) (r uint32) {
-	defer caught(&r)
-	return code(get[*dat.EP](ep).Reset())
+	defer catchPanic(&r)
+	return returnCode(get[*dat.EP](ep).Reset())
 }
 
 //export dxFreeEP
 func dxFreeEP(ep uint64) (r uint32) {
-	defer caught(&r)
-	return code(get[*dat.EP](ep).Free())
+	defer catchPanic(&r)
+	return returnCode(get[*dat.EP](ep).Free())
 }
 
 //export dxStatus
 func dxStatus(ep uint64, state, recvIdle, requestIdle *uint32) (r uint32) {
-	defer caught(&r)
+	defer catchPanic(&r)
 	s, in, out, err := get[*dat.EP](ep).Status()
 	*state, *recvIdle, *requestIdle = uint32(s), uint32(truth(in)), uint32(truth(out))
-	return code(err)
+	return returnCode(err)
 }

@@ -13,17 +13,17 @@ import (
 
 //export dxCreateEVD
 func dxCreateEVD(ia uint64, qlen int32, cno uint64, flags uint32, handle uint64) (r uint32) {
-	defer caught(&r)
+	defer catchPanic(&r)
 	evd, err := get[*dat.IA](ia).CreateEVD(int(qlen), get[*dat.CNO](cno), dat.EVDFlags(min(flags, 1<<16-1)))
-	return created(handle, evd, err)
+	return connectHandle(handle, evd, err)
 }
 
 //export dxQueryEVD
 func dxQueryEVD(evd uint64, out *C.DAT_EVD_PARAM) (r uint32) {
-	defer caught(&r)
+	defer catchPanic(&r)
 	p, err := get[*dat.EVD](evd).Query()
 	if err != nil {
-		return code(err)
+		return returnCode(err)
 	}
 	out.evd_qlen, out.evd_state = count(p.QLen), C.DAT_EVD_STATE(p.State)
 	out.cno_handle, out.evd_flags = C.DAT_CNO_HANDLE(pointer(handleOf(p.CNO))), C.DAT_EVD_FLAGS(p.Flags)
@@ -32,55 +32,55 @@ func dxQueryEVD(evd uint64, out *C.DAT_EVD_PARAM) (r uint32) {
 
 //export dxModifyCNO
 func dxModifyCNO(evd, cno uint64) (r uint32) {
-	defer caught(&r)
-	return code(get[*dat.EVD](evd).ModifyCNO(get[*dat.CNO](cno)))
+	defer catchPanic(&r)
+	return returnCode(get[*dat.EVD](evd).ModifyCNO(get[*dat.CNO](cno)))
 }
 
 //export dxEnableEVD
 func dxEnableEVD(evd uint64, on int32) (r uint32) {
-	defer caught(&r)
+	defer catchPanic(&r)
 	if on != 0 {
-		return code(get[*dat.EVD](evd).Enable())
+		return returnCode(get[*dat.EVD](evd).Enable())
 	}
-	return code(get[*dat.EVD](evd).Disable())
+	return returnCode(get[*dat.EVD](evd).Disable())
 }
 
 //export dxSetWaitable
 func dxSetWaitable(evd uint64, on int32) (r uint32) {
-	defer caught(&r)
+	defer catchPanic(&r)
 	if on != 0 {
-		return code(get[*dat.EVD](evd).ClearUnwaitable())
+		return returnCode(get[*dat.EVD](evd).ClearUnwaitable())
 	}
-	return code(get[*dat.EVD](evd).SetUnwaitable())
+	return returnCode(get[*dat.EVD](evd).SetUnwaitable())
 }
 
 //export dxPostSE
 func dxPostSE(evd uint64, number uint32, pointer uint64) (r uint32) {
-	defer caught(&r)
+	defer catchPanic(&r)
 	if dat.EventNumber(number) != dat.EventSoftware {
-		return code(dat.ErrInvalidParameter)
+		return returnCode(dat.ErrInvalidParameter)
 	}
-	return code(get[*dat.EVD](evd).PostSE(pointer))
+	return returnCode(get[*dat.EVD](evd).PostSE(pointer))
 }
 
 //export dxResizeEVD
 func dxResizeEVD(evd uint64, qlen int32) (r uint32) {
-	defer caught(&r)
-	return code(get[*dat.EVD](evd).Resize(int(qlen)))
+	defer catchPanic(&r)
+	return returnCode(get[*dat.EVD](evd).Resize(int(qlen)))
 }
 
 //export dxFreeEVD
 func dxFreeEVD(evd uint64) (r uint32) {
-	defer caught(&r)
-	return code(get[*dat.EVD](evd).Free())
+	defer catchPanic(&r)
+	return returnCode(get[*dat.EVD](evd).Free())
 }
 
 //export dxDequeue
 func dxDequeue(evd uint64, out *C.struct_dx_event) (r uint32) {
-	defer caught(&r)
+	defer catchPanic(&r)
 	var ev dat.Event
 	if err := get[*dat.EVD](evd).Dequeue(&ev); err != nil {
-		return code(err)
+		return returnCode(err)
 	}
 	fillEvent(out, &ev)
 	return 0
@@ -88,12 +88,12 @@ func dxDequeue(evd uint64, out *C.struct_dx_event) (r uint32) {
 
 //export dxWait
 func dxWait(evd uint64, timeout uint32, threshold int32, out *C.struct_dx_event, nmore *C.DAT_COUNT) (r uint32) {
-	defer caught(&r)
+	defer catchPanic(&r)
 	var ev dat.Event
 	more, err := get[*dat.EVD](evd).Wait(duration(timeout), int(threshold), &ev)
 	*nmore = count(more)
 	if err != nil {
-		return code(err)
+		return returnCode(err)
 	}
 	fillEvent(out, &ev)
 	return 0

@@ -12,31 +12,30 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// dxOpen opens an adapter. The argument params is field 7 of a line of dat.conf. The argument ia is the handle for the
-// IA. The IA may use an existing EVD as its asynchronous EVD; the argument async is then the id of that EVD. The IA may
-// instead create a new asynchronous EVD; the argument evd is then the handle for it. An argument that is not used is 0.
-// If both are 0, the IA has no asynchronous EVD.
+// dxOpen opens an adapter. params is field 7 of a line of dat.conf. ia is the handle for the IA. The IA may use an
+// existing EVD as its asynchronous EVD; async is then the id of that EVD. The IA may instead create a new asynchronous
+// EVD; evd is then the handle for it. An argument that is not used is 0. If both are 0, the IA has no asynchronous EVD.
 //
 //export dxOpen
 func dxOpen(params *C.char, qlen int32, async, ia, evd uint64) (r uint32) {
-	defer caught(&r)
+	defer catchPanic(&r)
 	o := dat.Options{AsyncQLen: dat.NoAsyncEVD, Logger: slog.Default()}
 	if evd != 0 {
 		if qlen < 1 {
-			return code(dat.ErrInvalidParameter)
+			return returnCode(dat.ErrInvalidParameter)
 		}
 		o.AsyncQLen = int(qlen)
 	}
 	if async != 0 {
 		if o.AsyncEVD = get[*dat.EVD](async); o.AsyncEVD == nil {
-			return code(dat.ErrInvalidHandle)
+			return returnCode(dat.ErrInvalidHandle)
 		}
 	}
 	a, err := dat.Open(C.GoString(params), o)
-	if r := created(ia, a, err); r != 0 || evd == 0 {
+	if r := connectHandle(ia, a, err); r != 0 || evd == 0 {
 		return r
 	}
-	r = created(evd, a.AsyncEVD(), nil)
+	r = connectHandle(evd, a.AsyncEVD(), nil)
 	if r != 0 {
 		_ = a.Close() // the program has not got the handle yet
 	}
@@ -45,23 +44,23 @@ func dxOpen(params *C.char, qlen int32, async, ia, evd uint64) (r uint32) {
 
 //export dxCloseIA
 func dxCloseIA(ia uint64, flags uint32) (r uint32) {
-	defer caught(&r)
-	return code(get[*dat.IA](ia).CloseWith(dat.CloseFlags(min(flags, 1<<8-1))))
+	defer catchPanic(&r)
+	return returnCode(get[*dat.IA](ia).CloseWith(dat.CloseFlags(min(flags, 1<<8-1))))
 }
 
 //export dxQueryIA
 func dxQueryIA(ia, handle uint64, attr *C.DAT_IA_ATTR, provider *C.DAT_PROVIDER_ATTR, evd *uint64) (r uint32) {
-	defer caught(&r)
+	defer catchPanic(&r)
 	p, err := get[*dat.IA](ia).Query()
 	if err != nil {
-		return code(err)
+		return returnCode(err)
 	}
 	if p.AsyncEVD != nil {
 		*evd = handleOf(p.AsyncEVD)
 	}
 	more := C.dx_ia_more(C.uint64_t(handle))
 	if more == nil {
-		return code(dat.ErrInsufficientResources)
+		return returnCode(dat.ErrInsufficientResources)
 	}
 	t := texts{rest: more.text[:]}
 	transport, vendor := t.attrs(more.transport[:], p.Transport), t.attrs(more.vendor[:], p.Vendor)

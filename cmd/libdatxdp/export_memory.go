@@ -13,15 +13,15 @@ import (
 
 //export dxCreatePZ
 func dxCreatePZ(ia, handle uint64) (r uint32) {
-	defer caught(&r)
+	defer catchPanic(&r)
 	pz, err := get[*dat.IA](ia).CreatePZ()
-	return created(handle, pz, err)
+	return connectHandle(handle, pz, err)
 }
 
 //export dxFreePZ
 func dxFreePZ(pz uint64) (r uint32) {
-	defer caught(&r)
-	return code(get[*dat.PZ](pz).Free())
+	defer catchPanic(&r)
+	return returnCode(get[*dat.PZ](pz).Free())
 }
 
 // dxCreateLMR registers memory of the program: the range that begins at the address base and has the given length. With
@@ -30,13 +30,13 @@ func dxFreePZ(pz uint64) (r uint32) {
 //
 //export dxCreateLMR
 func dxCreateLMR(ia uint64, kind uint32, parent uint64, base, cookie unsafe.Pointer, length, pz uint64, priv, va uint32, handle uint64, out *C.DAT_LMR_PARAM) (r uint32) {
-	defer caught(&r)
+	defer catchPanic(&r)
 	if va != C.DAT_VA_TYPE_VA {
-		return code(dat.ErrModelNotSupported)
+		return returnCode(dat.ErrModelNotSupported)
 	}
-	mem, err := memory(base, length)
+	mem, err := cMemory(base, length)
 	if err != nil {
-		return code(err)
+		return returnCode(err)
 	}
 	var lmr *dat.LMR
 	switch a, z, p := get[*dat.IA](ia), get[*dat.PZ](pz), privileges(priv); kind {
@@ -46,24 +46,23 @@ func dxCreateLMR(ia uint64, kind uint32, parent uint64, base, cookie unsafe.Poin
 		lmr, err = a.CreateLMRFromLMR(get[*dat.LMR](parent), z, p)
 	case C.DAT_MEM_TYPE_SHARED_VIRTUAL:
 		if cookie == nil {
-			return code(dat.ErrInvalidParameter)
+			return returnCode(dat.ErrInvalidParameter)
 		}
 		lmr, err = a.CreateLMRShared(mem, *(*dat.LMRCookie)(cookie), z, p)
 	default:
 		err = dat.ErrInvalidParameter
 	}
-	if r := created(handle, lmr, err); r != 0 {
+	if r := connectHandle(handle, lmr, err); r != 0 {
 		return r
 	}
 	p, err := lmr.Query()
 	fillLMR(out, &p)
-	return code(err)
+	return returnCode(err)
 }
 
-// The function memory returns a slice of the C program's memory, given its address and length. It returns
-// ErrInvalidParameter for a range that a Go slice cannot describe: one that begins at address 0 or ends beyond the
-// address space.
-func memory(base unsafe.Pointer, length uint64) ([]byte, error) {
+// cMemory returns a slice of the C program's memory, given its address and length. It returns ErrInvalidParameter for a
+// range that a Go slice cannot describe: one that begins at address 0 or ends beyond the address space.
+func cMemory(base unsafe.Pointer, length uint64) ([]byte, error) {
 	if length == 0 || base == nil && length > 1<<62 {
 		return nil, nil
 	}
@@ -85,29 +84,29 @@ func fillLMR(to *C.DAT_LMR_PARAM, p *dat.LMRParam) {
 
 //export dxQueryLMR
 func dxQueryLMR(lmr uint64, out *C.DAT_LMR_PARAM) (r uint32) {
-	defer caught(&r)
+	defer catchPanic(&r)
 	p, err := get[*dat.LMR](lmr).Query()
 	if err == nil {
 		fillLMR(out, &p)
 	}
-	return code(err)
+	return returnCode(err)
 }
 
 //export dxSync
 func dxSync(ia uint64, segments *C.DAT_LMR_TRIPLET, n uint64, write int32) (r uint32) {
-	defer caught(&r)
+	defer catchPanic(&r)
 	if n > 1<<20 {
-		return code(dat.ErrInvalidParameter)
+		return returnCode(dat.ErrInvalidParameter)
 	}
 	a, s := get[*dat.IA](ia), triplets(segments, int32(n))
 	if write != 0 {
-		return code(a.SyncRDMAWrite(s))
+		return returnCode(a.SyncRDMAWrite(s))
 	}
-	return code(a.SyncRDMARead(s))
+	return returnCode(a.SyncRDMARead(s))
 }
 
 //export dxFreeLMR
 func dxFreeLMR(lmr uint64) (r uint32) {
-	defer caught(&r)
-	return code(get[*dat.LMR](lmr).Free())
+	defer catchPanic(&r)
+	return returnCode(get[*dat.LMR](lmr).Free())
 }

@@ -40,56 +40,56 @@ func remote(t *C.DAT_RMR_TRIPLET) dat.RMRTriplet {
 
 //export dxPostSend
 func dxPostSend(ep uint64, n int32, iov *C.DAT_LMR_TRIPLET, cookie uint64, flags uint32) (r uint32) {
-	defer caught(&r)
-	return code(get[*dat.EP](ep).PostSend(triplets(iov, n), cookie, completion(flags)))
+	defer catchPanic(&r)
+	return returnCode(get[*dat.EP](ep).PostSend(triplets(iov, n), cookie, completion(flags)))
 }
 
 //export dxPostRecv
 func dxPostRecv(ep uint64, n int32, iov *C.DAT_LMR_TRIPLET, cookie uint64, flags uint32) (r uint32) {
-	defer caught(&r)
-	return code(get[*dat.EP](ep).PostRecv(triplets(iov, n), cookie, completion(flags)))
+	defer catchPanic(&r)
+	return returnCode(get[*dat.EP](ep).PostRecv(triplets(iov, n), cookie, completion(flags)))
 }
 
 //export dxPostRead
 func dxPostRead(ep uint64, n int32, iov *C.DAT_LMR_TRIPLET, cookie, address uint64, length, context, flags uint32) (r uint32) {
-	defer caught(&r)
+	defer catchPanic(&r)
 	from := dat.RMRTriplet{Context: context, Address: address, Length: uint64(length)}
-	return code(get[*dat.EP](ep).PostRDMARead(triplets(iov, n), cookie, from, completion(flags)))
+	return returnCode(get[*dat.EP](ep).PostRDMARead(triplets(iov, n), cookie, from, completion(flags)))
 }
 
 //export dxPostWrite
 func dxPostWrite(ep uint64, n int32, iov *C.DAT_LMR_TRIPLET, cookie, address uint64, length, context, flags uint32) (r uint32) {
-	defer caught(&r)
+	defer catchPanic(&r)
 	to := dat.RMRTriplet{Context: context, Address: address, Length: uint64(length)}
-	return code(get[*dat.EP](ep).PostRDMAWrite(triplets(iov, n), cookie, to, completion(flags)))
+	return returnCode(get[*dat.EP](ep).PostRDMAWrite(triplets(iov, n), cookie, to, completion(flags)))
 }
 
 //export dxPostSendInvalidate
 func dxPostSendInvalidate(ep uint64, n int32, iov *C.DAT_LMR_TRIPLET, cookie uint64, flags, context uint32) (r uint32) {
-	defer caught(&r)
-	return code(get[*dat.EP](ep).PostSendWithInvalidate(triplets(iov, n), cookie, completion(flags), context))
+	defer catchPanic(&r)
+	return returnCode(get[*dat.EP](ep).PostSendWithInvalidate(triplets(iov, n), cookie, completion(flags), context))
 }
 
 //export dxPostReadToRMR
 func dxPostReadToRMR(ep uint64, local *C.DAT_RMR_TRIPLET, cookie uint64, from *C.DAT_RMR_TRIPLET, flags uint32) (r uint32) {
-	defer caught(&r)
-	return code(get[*dat.EP](ep).PostRDMAReadToRMR(remote(local), cookie, remote(from), completion(flags)))
+	defer catchPanic(&r)
+	return returnCode(get[*dat.EP](ep).PostRDMAReadToRMR(remote(local), cookie, remote(from), completion(flags)))
 }
 
 //export dxPostWriteImm
 func dxPostWriteImm(ep uint64, n int32, iov *C.DAT_LMR_TRIPLET, cookie uint64, to *C.DAT_RMR_TRIPLET, immediate, flags uint32) (r uint32) {
-	defer caught(&r)
-	return code(get[*dat.EP](ep).PostRDMAWriteImm(triplets(iov, n), cookie, remote(to), immediate, completion(flags)))
+	defer catchPanic(&r)
+	return returnCode(get[*dat.EP](ep).PostRDMAWriteImm(triplets(iov, n), cookie, remote(to), immediate, completion(flags)))
 }
 
 //export dxPostFetchAdd
 func dxPostFetchAdd(ep, add uint64, local *C.DAT_LMR_TRIPLET, cookie uint64, at *C.DAT_RMR_TRIPLET, flags uint32) (r uint32) {
-	defer caught(&r)
-	return code(get[*dat.EP](ep).PostFetchAdd(add, triplets(local, 1)[0], cookie, remote(at), completion(flags)))
+	defer catchPanic(&r)
+	return returnCode(get[*dat.EP](ep).PostFetchAdd(add, triplets(local, 1)[0], cookie, remote(at), completion(flags)))
 }
 
 //export dxPostCmpSwap
 func dxPostCmpSwap(ep, compare, swap uint64, local *C.DAT_LMR_TRIPLET, cookie uint64, at *C.DAT_RMR_TRIPLET, flags uint32) (r uint32) {
-	defer caught(&r)
-	return code(get[*dat.EP](ep).PostCmpSwap(compare, swap, triplets(local, 1)[0], cookie, remote(at), completion(flags)))
+	defer catchPanic(&r)
+	return returnCode(get[*dat.EP](ep).PostCmpSwap(compare, swap, triplets(local, 1)[0], cookie, remote(at), completion(flags)))
 }

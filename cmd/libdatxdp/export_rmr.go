@@ -13,21 +13,21 @@ import (
 
 //export dxCreateRMR
 func dxCreateRMR(pz uint64, forEP int32, handle uint64) (r uint32) {
-	defer caught(&r)
+	defer catchPanic(&r)
 	create := get[*dat.PZ](pz).CreateRMR
 	if forEP != 0 {
 		create = get[*dat.PZ](pz).CreateRMRForEP
 	}
 	rmr, err := create()
-	return created(handle, rmr, err)
+	return connectHandle(handle, rmr, err)
 }
 
 //export dxQueryRMR
 func dxQueryRMR(rmr uint64, out *C.DAT_RMR_PARAM) (r uint32) {
-	defer caught(&r)
+	defer catchPanic(&r)
 	p, err := get[*dat.RMR](rmr).Query()
 	if err != nil {
-		return code(err)
+		return returnCode(err)
 	}
 	out.pz_handle = C.DAT_PZ_HANDLE(pointer(handleOf(p.PZ)))
 	*(*dat.LMRTriplet)(unsafe.Pointer(&out.lmr_triplet)) = p.Triplet
@@ -38,18 +38,18 @@ func dxQueryRMR(rmr uint64, out *C.DAT_RMR_PARAM) (r uint32) {
 
 //export dxBind
 func dxBind(rmr, lmr uint64, t *C.DAT_LMR_TRIPLET, priv, va uint32, ep, cookie uint64, flags uint32, context *C.DAT_RMR_CONTEXT) (r uint32) {
-	defer caught(&r)
+	defer catchPanic(&r)
 	if va != C.DAT_VA_TYPE_VA {
-		return code(dat.ErrModelNotSupported)
+		return returnCode(dat.ErrModelNotSupported)
 	}
 	c, err := get[*dat.RMR](rmr).Bind(get[*dat.EP](ep), dat.Binding{LMR: get[*dat.LMR](lmr), Segment: triplets(t, 1)[0],
 		Priv: privileges(priv)}, cookie, completion(flags))
 	*context = C.DAT_RMR_CONTEXT(c)
-	return code(err)
+	return returnCode(err)
 }
 
 //export dxFreeRMR
 func dxFreeRMR(rmr uint64) (r uint32) {
-	defer caught(&r)
-	return code(get[*dat.RMR](rmr).Free())
+	defer catchPanic(&r)
+	return returnCode(get[*dat.RMR](rmr).Free())
 }

@@ -23,8 +23,8 @@ type Sleeper struct {
 	inUse  atomic.Bool        // a goroutine is inside Sleep
 	fd     int                // the descriptor that Sleep watches
 	armed  bool               // the epoll instance watches fd
-	ready  func(uintptr) bool // the method look, so that Sleep allocates nothing
-	events [3]unix.EpollEvent // of look; one for each descriptor
+	ready  func(uintptr) bool // isReady, so that Sleep allocates nothing
+	events [3]unix.EpollEvent // of isReady; one for each descriptor
 }
 
 // Open makes a Sleeper. A write to the eventfd ends the sleep. The caller still owns the eventfd.
@@ -52,7 +52,7 @@ func Open(eventfd int) (_ *Sleeper, err error) {
 		return nil, fmt.Errorf("fcntl: %w", err)
 	}
 	s.file = os.NewFile(uintptr(s.epoll), "epoll")
-	s.ready = s.look
+	s.ready = s.isReady
 	s.conn, err = s.file.SyscallConn()
 	return s, err
 }
@@ -99,9 +99,9 @@ func (s *Sleeper) disarm() {
 	}
 }
 
-// look reports whether a descriptor is readable. The runtime calls it before the goroutine blocks, and again after the
-// network poller has woken the goroutine.
-func (s *Sleeper) look(uintptr) bool {
+// isReady reports whether a descriptor is readable. The runtime calls it before the goroutine blocks, and again after
+// the network poller has woken the goroutine.
+func (s *Sleeper) isReady(uintptr) bool {
 	n, _ := unix.EpollWait(s.epoll, s.events[:], 0) // an error ends the sleep early
 	for _, e := range s.events[:max(n, 0)] {
 		if int(e.Fd) == s.fd {

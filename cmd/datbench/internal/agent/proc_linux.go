@@ -23,17 +23,16 @@ func StartLocal(cmd *exec.Cmd) (Process, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	c := &child{cmd: cmd, done: make(chan struct{})}
 	started := make(chan error)
-	go c.hold(started)
+	go c.startAndWait(started)
 	if err := <-started; err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
-// The method hold starts the child, and keeps its own thread alive until the child has ended. Otherwise the kernel
-// would send the parent-death signal to the child when this thread ends, even if the other threads of the process
-// continue.
-func (c *child) hold(started chan<- error) {
+// startAndWait starts the child, and keeps its own thread alive until the child has ended. Otherwise the kernel would
+// send the parent-death signal to the child when this thread ends, even if the other threads of the process continue.
+func (c *child) startAndWait(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	err := c.cmd.Start()

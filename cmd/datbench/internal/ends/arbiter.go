@@ -28,53 +28,53 @@ type request struct {
 //   - The maximum number of requests (maxWaiting) already wait for the target.
 //   - The last row from the requester's address failed a short time ago. Clients of other addresses come first.
 //
-// One goroutine calls the method enter; another goroutine calls all other methods.
+// One goroutine calls admit; another goroutine calls all other methods.
 type arbiter struct {
 	mu sync.Mutex
 	// holder is the job that has the target; nil if none has.
 	holder *holder
-	// A row may have several connections, and each connection has its own request. The field waiting has the requests
-	// for the first connection of each row.
-	waiting []request
-	// The method enter appends a request to the field waiting, and then sends to the channel came, which wakes the
-	// method take. The channel joins has the requests for the other connections of the holder's row.
-	came  chan struct{}
-	joins chan request
-	// The map late has the addresses whose rows failed.
-	late penalties
+	// A row may have several connections, and each connection has its own request. rowQueue has the requests for the
+	// first connection of each row.
+	rowQueue []request
+	// admit appends a request to rowQueue, and then sends to queueChanged, which wakes awaitHolder. joinRequests has
+	// the requests for the other connections of the holder's row.
+	queueChanged chan struct{}
+	joinRequests chan request
+	// penalties has the addresses whose rows failed.
+	penalties penalties
 }
 
 // holder is the job that the target is reserved for.
 type holder struct {
 	request
 	since time.Time
-	// The field over is set when the current row has been measured. After the last row of the job the target will be
-	// free soon, so the arbiter then queues requests of other jobs instead of refusing them.
-	over bool
+	// measured is set when the current row has been measured. After the last row of the job the target will be free
+	// soon, so the arbiter then queues requests of other jobs instead of refusing them.
+	measured bool
 }
 
 // maxWaiting limits the requests that wait for the end of a row.
 const maxWaiting = 16
 
 func newArbiter() *arbiter {
-	return &arbiter{came: make(chan struct{}, 1), joins: make(chan request, plan.MaxConnections), late: penalties{}}
+	return &arbiter{queueChanged: make(chan struct{}, 1), joinRequests: make(chan request, plan.MaxConnections), penalties: penalties{}}
 }
 
-// enter queues a request, or returns the reason for its refusal.
-func (d *arbiter) enter(r request) (refusal error) {
+// admit queues a request, or returns the reason for its refusal.
+func (d *arbiter) admit(r request) (refusal error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	h := d.holder
 	switch {
 	case r.ask.Index > 0:
 		return d.join(r)
-	case h != nil && !h.same(r) && !(h.over && !h.ask.Spec.More), len(d.waiting) >= maxWaiting:
+	case h != nil && !h.same(r) && !(h.measured && !h.ask.Spec.More), len(d.rowQueue) >= maxWaiting:
 		return h.taken()
 	}
 	if err := d.heldBack(r.from); err != nil {
 		return err
 	}
-	d.waiting = append(d.waiting, r)
+	d.rowQueue = append(d.rowQueue, r)
 	d.notify()
 	return nil
 }
@@ -82,16 +82,16 @@ func (d *arbiter) enter(r request) (refusal error) {
 // join queues a further connection of the holder's row.
 func (d *arbiter) join(r request) error {
 	h := d.holder
-	if h == nil || !h.same(r) || h.ask.Session != r.ask.Session || len(d.joins) == cap(d.joins) {
+	if h == nil || !h.same(r) || h.ask.Session != r.ask.Session || len(d.joinRequests) == cap(d.joinRequests) {
 		return fmt.Errorf("connection %d is of a row that is not being measured: run it again", r.ask.Index+1)
 	}
-	d.joins <- r
+	d.joinRequests <- r
 	return nil
 }
 
 func (d *arbiter) notify() {
 	select {
-	case d.came <- struct{}{}:
+	case d.queueChanged <- struct{}{}:
 	default:
 	}
 }
@@ -99,11 +99,10 @@ func (d *arbiter) notify() {
 // same reports whether a request belongs to the holder's job.
 func (h *holder) same(r request) bool { return h.from == r.from && h.ask.Job == r.ask.Job }
 
-// The method take waits for the first request for a row, and returns it as r. The job of r becomes the holder of the
-// target. All other requests of the field waiting are returned in the slice refused; the caller must refuse them.
-// Between two rows of a job, the target stays reserved for that job for at most jobGap. If the context is done, ok is
-// false.
-func (d *arbiter) take(ctx context.Context) (r request, refused []request, ok bool) {
+// awaitHolder waits for the first request for a row, and returns it as r. The job of r becomes the holder of the
+// target. All other requests of rowQueue are returned in the slice refused; the caller must refuse them. Between two
+// rows of a job, the target stays reserved for that job for at most jobGap. If the context is done, ok is false.
+func (d *arbiter) awaitHolder(ctx context.Context) (r request, refused []request, ok bool) {
 	gap := time.NewTimer(jobGap)
 	defer gap.Stop()
 	for {
@@ -113,9 +112,9 @@ func (d *arbiter) take(ctx context.Context) (r request, refused []request, ok bo
 		select {
 		case <-ctx.Done():
 			return r, nil, false
-		case <-d.came:
+		case <-d.queueChanged:
 		case <-gap.C:
-			d.leave(false)
+			d.endRow(false)
 		}
 	}
 }
@@ -124,30 +123,30 @@ func (d *arbiter) take(ctx context.Context) (r request, refused []request, ok bo
 func (d *arbiter) pop() (r request, refused []request, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.waiting) == 0 {
+	if len(d.rowQueue) == 0 {
 		return r, nil, false
 	}
-	r, refused, d.waiting = d.waiting[0], d.waiting[1:], nil
+	r, refused, d.rowQueue = d.rowQueue[0], d.rowQueue[1:], nil
 	next := &holder{request: r, since: time.Now()}
 	if h := d.holder; h != nil && h.same(r) {
 		next.since = h.since
 	}
 	d.holder = next
-	for len(d.joins) > 0 {
-		<-d.joins // left over from a row that has failed
+	for len(d.joinRequests) > 0 {
+		<-d.joinRequests // left over from a row that has failed
 	}
 	return r, refused, true
 }
 
-// The method over records that the holder's row is measured.
-func (d *arbiter) over() {
+// rowMeasured records that the holder's row is measured.
+func (d *arbiter) rowMeasured() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.holder.over = true
+	d.holder.measured = true
 }
 
-// The method leave ends the holder's row. If more is true, the job has another row and keeps the target.
-func (d *arbiter) leave(more bool) {
+// endRow ends the holder's row. If more is true, the job has another row and keeps the target.
+func (d *arbiter) endRow(more bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !more {
@@ -159,17 +158,17 @@ func (d *arbiter) leave(more bool) {
 func (d *arbiter) served(from netip.Addr) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.late.clear(from)
+	d.penalties.clear(from)
 }
 
-// The method called failed records the failure of a client's row, and begins a penalty for the client's address. It
-// must be called before the target is free again. It removes the client's requests from the field waiting and returns
-// them. The caller must refuse them with the returned reason.
-func (d *arbiter) failed(from netip.Addr) (refused []request, reason error) {
+// recordFailure records the failure of a client's row, and begins a penalty for the client's address. It must be called
+// before the target is free again. It removes the client's requests from rowQueue and returns them. The caller must
+// refuse them with the returned reason.
+func (d *arbiter) recordFailure(from netip.Addr) (refused []request, reason error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.late.add(from, time.Now())
-	d.waiting = slices.DeleteFunc(d.waiting, func(r request) bool {
+	d.penalties.add(from, time.Now())
+	d.rowQueue = slices.DeleteFunc(d.rowQueue, func(r request) bool {
 		if r.from == from {
 			refused = append(refused, r)
 		}
@@ -180,7 +179,7 @@ func (d *arbiter) failed(from netip.Addr) (refused []request, reason error) {
 
 // heldBack returns an error while an address has a penalty.
 func (d *arbiter) heldBack(from netip.Addr) error {
-	left := d.late.left(from, time.Now())
+	left := d.penalties.left(from, time.Now())
 	if left <= 0 {
 		return nil
 	}
@@ -203,15 +202,15 @@ func (h *holder) taken() error {
 		time.Since(h.since).Round(time.Second), h.ask.Spec.Title())
 }
 
-// The method next waits for the request for one connection of a row, and returns this request. The argument ask is the
-// row's first request. The argument index is the number of the connection in the row. If a request for another
-// connection arrives, the method refuses it. At the deadline the method gives up and returns an error.
-func (d *arbiter) next(ctx context.Context, ask workload.Ask, index int, deadline time.Time) (*dat.CR, error) {
+// awaitConnection waits for the request for one connection of a row, and returns this request. ask is the row's first
+// request, and index is the number of the connection in the row. If a request for another connection arrives,
+// awaitConnection refuses it. At the deadline it gives up and returns an error.
+func (d *arbiter) awaitConnection(ctx context.Context, ask workload.Ask, index int, deadline time.Time) (*dat.CR, error) {
 	soon := time.NewTimer(time.Until(deadline))
 	defer soon.Stop()
 	for {
 		select {
-		case r := <-d.joins:
+		case r := <-d.joinRequests:
 			if r.ask.Session == ask.Session && r.ask.Index == index {
 				return r.cr, nil
 			}

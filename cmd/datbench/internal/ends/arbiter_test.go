@@ -28,7 +28,7 @@ func TestDoor(t *testing.T) {
 			t.Helper()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			r, refused, ok := d.take(ctx)
+			r, refused, ok := d.awaitHolder(ctx)
 			if !ok || r.from.As4()[3] != want {
 				t.Fatalf("took %v, %t, want that of 10.0.0.%d", r.from, ok, want)
 			}
@@ -36,7 +36,7 @@ func TestDoor(t *testing.T) {
 		}
 		enter := func(r request, want string) {
 			t.Helper()
-			err := d.enter(r)
+			err := d.admit(r)
 			if (err == nil) != (want == "") || err != nil && (!strings.HasPrefix(err.Error(), want) || want == "taken" && !workload.IsTaken([]byte(err.Error()))) {
 				t.Errorf("got %v, want %q", err, want)
 			}
@@ -57,27 +57,27 @@ func TestDoor(t *testing.T) {
 		other := at(1, 3, true)
 		other.ask.Index = 1
 		enter(other, "connection 2 is of a row that is not being measured")
-		d.over()
+		d.rowMeasured()
 		enter(at(2, 2, false), "taken") // the job has announced another row
-		d.leave(true)
+		d.endRow(true)
 		enter(at(2, 2, false), "taken")
 		enter(at(1, 1, true), "")
 		take(1)
-		if len(d.joins) != 0 {
+		if len(d.joinRequests) != 0 {
 			t.Error("a connection of the row before is left")
 		}
-		d.leave(true)
+		d.endRow(true)
 		began := time.Now()
 		time.AfterFunc(jobGap+time.Millisecond, func() { enter(at(2, 2, false), "") })
 		take(2)
 		if took := time.Since(began); took > 2*jobGap {
 			t.Errorf("the target was free after %s, want %s", took, jobGap)
 		}
-		d.over()
+		d.rowMeasured()
 		enter(at(3, 3, false), "") // the target will be free soon
-		d.leave(false)
+		d.endRow(false)
 		take(3)
-		d.leave(false)
+		d.endRow(false)
 	})
 }
 
@@ -89,7 +89,7 @@ func TestPenalty(t *testing.T) {
 		d := newArbiter()
 		row := func(n byte) {
 			t.Helper()
-			if err := d.enter(at(n, uint64(n), false)); err != nil {
+			if err := d.admit(at(n, uint64(n), false)); err != nil {
 				t.Fatalf("10.0.0.%d: %v", n, err)
 			}
 			if r, _, ok := d.pop(); !ok || r.from != at(n, 0, false).from {
@@ -98,26 +98,26 @@ func TestPenalty(t *testing.T) {
 		}
 		fail := func() {
 			t.Helper()
-			d.over()
+			d.rowMeasured()
 			for _, n := range []byte{1, 1, 2} { // these requests wait for the end of the row
-				if err := d.enter(at(n, uint64(n), false)); err != nil {
+				if err := d.admit(at(n, uint64(n), false)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if refused, _ := d.failed(at(1, 0, false).from); len(refused) != 2 || refused[0].from != at(1, 0, false).from {
+			if refused, _ := d.recordFailure(at(1, 0, false).from); len(refused) != 2 || refused[0].from != at(1, 0, false).from {
 				t.Fatalf("refused %v, want two of 10.0.0.1", refused)
 			}
-			d.leave(false)
+			d.endRow(false)
 			if r, _, ok := d.pop(); !ok || r.from != at(2, 0, false).from {
 				t.Fatalf("took %v, %t, want that of 10.0.0.2", r.from, ok)
 			}
-			d.leave(false)
+			d.endRow(false)
 		}
 		for _, held := range []time.Duration{penaltyMin, 2 * penaltyMin, 4 * penaltyMin, 8 * penaltyMin, penaltyMax, penaltyMax} {
 			row(1)
 			fail()
 			time.Sleep(held - time.Millisecond)
-			err := d.enter(at(1, 1, false))
+			err := d.admit(at(1, 1, false))
 			if want := "kept for other clients for 1ms: the last row of 10.0.0.1 failed"; err == nil || err.Error() != want || !workload.IsTaken([]byte(want)) {
 				t.Errorf("got %v, want %s", err, want)
 			}
@@ -125,7 +125,7 @@ func TestPenalty(t *testing.T) {
 		}
 		row(1)
 		d.served(at(1, 0, false).from)
-		d.leave(false)
+		d.endRow(false)
 		row(1)
 		fail()
 		time.Sleep(penaltyMin + penaltyMemory)
@@ -153,7 +153,7 @@ func TestPenaltiesBounded(t *testing.T) {
 func TestDoorFull(t *testing.T) {
 	d := newArbiter()
 	for i := range maxWaiting + 3 {
-		if err := d.enter(at(byte(i), uint64(i), false)); (err != nil) != (i >= maxWaiting) {
+		if err := d.admit(at(byte(i), uint64(i), false)); (err != nil) != (i >= maxWaiting) {
 			t.Errorf("request %d: %v", i, err)
 		}
 	}
@@ -170,13 +170,13 @@ func TestAwait(t *testing.T) {
 			return nil
 		}
 		note := func(string) { notes++ }
-		if err := await(t.Context(), 10*time.Second, note, try); err != nil || time.Since(began) > 3*time.Second+waitEvery || notes < 10 {
+		if err := retryWhileTaken(t.Context(), 10*time.Second, note, try); err != nil || time.Since(began) > 3*time.Second+waitEvery || notes < 10 {
 			t.Errorf("%v after %s with %d notes", err, time.Since(began), notes)
 		}
 		began = time.Now()
 		const want = "10.0.0.1 is taken by 10.0.0.2 since 11:12:13 (4s): bandwidth send 1 MiB, after waiting for 2s: " +
 			"try again later, or wait longer as with --wait 1m"
-		if err := await(t.Context(), 2*time.Second, note, try); err == nil || err.Error() != want || time.Since(began) > 3*time.Second {
+		if err := retryWhileTaken(t.Context(), 2*time.Second, note, try); err == nil || err.Error() != want || time.Since(began) > 3*time.Second {
 			t.Errorf("after %s\n%v\nwant\n%s", time.Since(began), err, want)
 		}
 	})

@@ -9,11 +9,10 @@ import (
 	"github.com/datxdp/datxdp/cmd/datbench/internal/workload"
 )
 
-// await calls the function attempt. While the returned error says that another client has the server, await repeats the
-// call after a pause. The argument wait is the time after which it gives up. Before each pause it calls the function
-// warn with a message.
-func await(ctx context.Context, wait time.Duration, warn func(string), attempt func() error) error {
-	for end := time.Now().Add(wait); ; {
+// retryWhileTaken calls attempt. While the returned error says that another client has the server, it repeats the call
+// after a pause. It gives up after maxWait. Before each pause it passes a message to warn.
+func retryWhileTaken(ctx context.Context, maxWait time.Duration, warn func(string), attempt func() error) error {
+	for end := time.Now().Add(maxWait); ; {
 		err := attempt()
 		var taken *workload.TakenError
 		if !errors.As(err, &taken) {
@@ -21,7 +20,7 @@ func await(ctx context.Context, wait time.Duration, warn func(string), attempt f
 		}
 		left := time.Until(end)
 		if left <= 0 {
-			return taken.Waited(wait)
+			return taken.Waited(maxWait)
 		}
 		warn(fmt.Sprintf("waiting %s more: %v", left.Round(time.Second), taken))
 		select {

@@ -39,7 +39,7 @@ func (i *datInitiator) Run(ctx context.Context, row plan.Spec) (r result.Result,
 	defer release()
 	var c *workload.Conn
 	act := &workload.Active{Adapter: i.a, Station: i.s, Host: i.h, Spec: i.complete(row)}
-	err = await(ctx, i.h.Wait, i.h.Waiting, func() (err error) {
+	err = retryWhileTaken(ctx, i.h.Wait, i.h.Waiting, func() (err error) {
 		c, err = act.Connect(ctx)
 		return err
 	})

@@ -23,17 +23,16 @@ type DATTarget struct {
 	crs     *dat.EVD
 	psp     *dat.PSP
 	cpus    plan.CPUList
-	// If realtime is set, the method serve runs at real-time priority while it measures.
+	// If realtime is set, serve runs at real-time priority while it measures.
 	realtime bool
 
-	// The function stop ends the method serve. The context Served is done when serve has ended; the field err may be
-	// read then.
+	// stop ends serve. The context Served is done when serve has ended; err may be read then.
 	stop    context.CancelFunc
 	Served  context.Context
 	wg      sync.WaitGroup
 	arbiter *arbiter
-	// The field most limits the memory for one row.
-	most Allowance
+	// allowance limits the memory for one row.
+	allowance Allowance
 	// refusals keeps refused clients from flooding the log.
 	refusals sampler
 	// log, if not nil, reports the rows served and the rows that failed.
@@ -49,7 +48,7 @@ func newDATTarget(h *workload.Host, s plan.Station) (Target, error) {
 }
 
 func OpenDAT(ctx context.Context, h *workload.Host, s plan.Station, most Allowance, log func(string, ...any)) (t *DATTarget, err error) {
-	t = &DATTarget{log: log, stop: func() {}, cpus: s.CPUs, realtime: s.Realtime, most: most, arbiter: newArbiter()}
+	t = &DATTarget{log: log, stop: func() {}, cpus: s.CPUs, realtime: s.Realtime, allowance: most, arbiter: newArbiter()}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, t.Close())
@@ -108,14 +107,14 @@ func (t *DATTarget) admit(cr *dat.CR) {
 	}
 	r := request{cr: cr, from: peer.RemoteAddress}
 	if r.ask, err = workload.DecodeAsk(peer.PrivateData); err == nil {
-		err = t.most.permits(r.ask.Spec)
+		err = t.allowance.permits(r.ask.Spec)
 	}
 	if err != nil {
 		if t.refusals.allow(time.Now()) {
 			t.fail("%v: refused: %w%s", r.from, err, t.refusals.note())
 		}
 	} else {
-		err = t.arbiter.enter(r)
+		err = t.arbiter.admit(r)
 	}
 	if err != nil {
 		_ = workload.Refuse(cr, err.Error()) // fails if the requester has given up
@@ -132,7 +131,7 @@ func (t *DATTarget) serve(ctx context.Context) error {
 	}
 	defer release()
 	for {
-		r, refused, ok := t.arbiter.take(ctx)
+		r, refused, ok := t.arbiter.awaitHolder(ctx)
 		if !ok {
 			return nil
 		}
@@ -141,7 +140,7 @@ func (t *DATTarget) serve(ctx context.Context) error {
 		}
 		err := t.serveOne(ctx, r)
 		t.settle(r.from, err)
-		t.arbiter.leave(err == nil && r.ask.Spec.More)
+		t.arbiter.endRow(err == nil && r.ask.Spec.More)
 	}
 }
 
@@ -154,7 +153,7 @@ func (t *DATTarget) settle(from netip.Addr, err error) {
 	case err == nil:
 		t.arbiter.served(from)
 	case !errors.Is(err, workload.ErrGone):
-		refused, reason := t.arbiter.failed(from)
+		refused, reason := t.arbiter.recordFailure(from)
 		for _, r := range refused {
 			_ = workload.Refuse(r.cr, reason.Error()) // fails if the requester has given up
 		}
@@ -177,9 +176,9 @@ func (t *DATTarget) fail(format string, args ...any) {
 func (t *DATTarget) serveOne(ctx context.Context, r request) error {
 	row := r.ask.Spec
 	start := time.Now()
-	p := &workload.Passive{Adapter: t.Adapter, CR: r.cr, Ask: r.ask, From: r.from, Realtime: t.realtime, Over: t.arbiter.over,
+	p := &workload.Passive{Adapter: t.Adapter, CR: r.cr, Ask: r.ask, From: r.from, Realtime: t.realtime, Over: t.arbiter.rowMeasured,
 		Next: func(ctx context.Context, index int, deadline time.Time) (*dat.CR, error) {
-			return t.arbiter.next(ctx, r.ask, index, deadline)
+			return t.arbiter.awaitConnection(ctx, r.ask, index, deadline)
 		}}
 	tally, err := p.Serve(ctx)
 	if err != nil {

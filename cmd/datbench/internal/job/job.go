@@ -56,9 +56,9 @@ func (j *Job) plan(l plan.Link) ([][]plan.Phase, error) {
 }
 
 // execute measures the rows of a job in rounds. The rows are in phases, and a lab is a list of phases that use the same
-// pair of agents; the function start makes such a pair. Each round measures all labs once, so that rows to be compared
-// are measured close in time. After an error execute returns the results so far.
-func (j *Job) execute(ctx context.Context, l plan.Link, start func() (*agent.Pair, error)) (*result.Report, error) {
+// pair of agents; startPair makes such a pair. Each round measures all labs once, so that rows to be compared are
+// measured close in time. After an error execute returns the results so far.
+func (j *Job) execute(ctx context.Context, l plan.Link, startPair func() (*agent.Pair, error)) (*result.Report, error) {
 	labs, err := j.plan(l)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (j *Job) execute(ctx context.Context, l plan.Link, start func() (*agent.Pai
 	report, all := &result.Report{Env: result.NewEnv(l.Name)}, plan.Runs{}
 	report.Env.Pcap = j.Pcap
 	for _, in := range plan.Rounds(j.Options.Repeat) {
-		results, err := runLabs(ctx, labs, in, obs, start)
+		results, err := runLabs(ctx, labs, in, obs, startPair)
 		all.Add(results)
 		if err != nil {
 			return partial(report, all), agent.Interrupted(ctx, err)

@@ -81,14 +81,14 @@ func (c *Counter) Elapsed() time.Duration {
 // Schedule tells a sender the stage of each operation.
 type Schedule struct {
 	Measure, end time.Time
-	// The field count is the number of operations to measure; if it is 0, only the duration ends the stage. The field
-	// Until is the number of the first operation after the measured stage, or 0 if that operation is not known yet.
-	count, Until int64
+	// maxOperations is the number of operations to measure; if it is 0, only the duration ends the stage. Until is the
+	// number of the first operation after the measured stage, or 0 if that operation is not known yet.
+	maxOperations, Until int64
 }
 
 func NewSchedule(row plan.Spec) Schedule {
 	measure := time.Now().Add(row.Warmup)
-	return Schedule{Measure: measure, end: measure.Add(row.Duration), count: row.Count}
+	return Schedule{Measure: measure, end: measure.Add(row.Duration), maxOperations: row.Count}
 }
 
 func (s *Schedule) Stage(now time.Time) byte {
@@ -104,11 +104,11 @@ func (s *Schedule) Stage(now time.Time) byte {
 // StageOf returns the stage of operation i. Calls must have ascending i.
 func (s *Schedule) StageOf(i int64, now time.Time) byte {
 	stage := s.Stage(now)
-	if stage != StageMeasure || s.count == 0 {
+	if stage != StageMeasure || s.maxOperations == 0 {
 		return stage
 	}
 	if s.Until == 0 {
-		s.Until = i + s.count
+		s.Until = i + s.maxOperations
 	}
 	if i >= s.Until {
 		return StageEnd

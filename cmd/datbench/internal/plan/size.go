@@ -95,10 +95,10 @@ func parseSizes(s string) ([]int64, error) {
 	return sizeRange(from, to, next), err
 }
 
-// sizeRange returns the sizes from low to high. The function step returns the size that follows its argument. The range
-// always ends with high.
-func sizeRange(low, high int64, step func(int64) int64) (out []int64) {
-	for n := low; n < high && n > 0 && len(out) <= maxSizes; n = step(n) {
+// sizeRange returns the sizes from low to high. nextSize returns the size that follows its argument. The range always
+// ends with high.
+func sizeRange(low, high int64, nextSize func(int64) int64) (out []int64) {
+	for n := low; n < high && n > 0 && len(out) <= maxSizes; n = nextSize(n) {
 		out = append(out, n)
 	}
 	return append(out, high)

@@ -193,7 +193,7 @@ func (g group) header() table.Row {
 	case result.Requests:
 		times = [2]string{"p50µs", "p99"}
 	}
-	return table.Row{"op", "size", unit(g.Metric), times[0], times[1], g.besides(), p99, "× tcp", "resent", "drops", "mode"}
+	return table.Row{"op", "size", unit(g.Metric), times[0], times[1], g.comparisonHeading(), p99, "× tcp", "resent", "drops", "mode"}
 }
 
 // times returns the percentiles beside a row's figure.
@@ -204,9 +204,9 @@ func (g group) times(r *result.Result) (a, b string) {
 	return brief(r.P99), brief(r.P999)
 }
 
-// The method besides returns the heading of the comparison column. Rows with an impairment are compared with the same
+// comparisonHeading returns the heading of the comparison column. Rows with an impairment are compared with the same
 // rows without the impairment. All other rows are compared with raw frames.
-func (g group) besides() string {
+func (g group) comparisonHeading() string {
 	switch {
 	case g.Impair == "":
 		return "× raw"

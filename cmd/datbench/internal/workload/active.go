@@ -127,7 +127,7 @@ func (c *Conn) connected(s plan.Station) error {
 		if len(c.ev.PrivateData) < remoteSize {
 			return plan.ErrSpec
 		}
-		c.up++
+		c.numEstablished++
 		c.remote = decodeRemote(c.ev.PrivateData)
 		return nil
 	case dat.EventPeerRejected:
@@ -172,7 +172,7 @@ func (c *Conn) disconnect() error {
 // awaitDisconnect waits for the end of the connections.
 func (c *Conn) awaitDisconnect() error {
 	c.onReceive = func(int, int) error { return nil }
-	for c.deadline = time.Now().Add(plan.PeerTimeout); c.gone < len(c.eps); {
+	for c.deadline = time.Now().Add(plan.PeerTimeout); c.numEnded < len(c.eps); {
 		if _, err := c.poll(); err != nil && !errors.Is(err, ErrGone) {
 			return err
 		}

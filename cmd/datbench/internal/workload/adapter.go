@@ -14,8 +14,8 @@ type Adapter struct {
 	pz *dat.PZ
 	// Attr holds the attributes that were granted.
 	Attr dat.IAParam
-	// The function hide removes the adapter from the metrics; nil if the metrics do not contain the adapter.
-	hide func()
+	// removeMetrics removes the adapter from the metrics; nil if the metrics do not contain the adapter.
+	removeMetrics func()
 	// impaired are the link layers that impair received packets. flush completes the capture.
 	impaired []*tap.Impaired
 	flush    func() error
@@ -43,7 +43,7 @@ func OpenAdapter(h *Host, s plan.Station) (a *Adapter, err error) {
 		return a, err
 	}
 	if h.metrics != nil {
-		if a.hide, err = h.metrics.add(s.IA, a.IA); err != nil {
+		if a.removeMetrics, err = h.metrics.add(s.IA, a.IA); err != nil {
 			return a, err
 		}
 	}
@@ -74,8 +74,8 @@ func (a *Adapter) options(h *Host, s plan.Station) (dat.Options, error) {
 }
 
 func (a *Adapter) Close() error {
-	if a.hide != nil {
-		a.hide()
+	if a.removeMetrics != nil {
+		a.removeMetrics()
 	}
 	var errs []error
 	if a.pz != nil {

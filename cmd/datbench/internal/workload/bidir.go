@@ -10,7 +10,7 @@ import (
 // The slots into which a side reads are not the slots from which its peer reads.
 func shapeBoth(r plan.Spec) (i, t shape) {
 	i, t = shapes[r.Op](r)
-	both := shape{sources: stages, rdma: i.rdma + t.rdma, messages: max(i.messages, t.messages), requests: max(i.requests, t.requests)}
+	both := shape{numSources: stages, rdmaSlots: i.rdmaSlots + t.rdmaSlots, messageSlots: max(i.messageSlots, t.messageSlots), numRequests: max(i.numRequests, t.numRequests)}
 	return both, both
 }
 
@@ -51,5 +51,5 @@ func answerBoth(c *Conn) (measure.Tally, error) {
 	if err != nil {
 		return measure.Tally{}, err
 	}
-	return measure.Tally{Count: r.Samples, Elapsed: e.Elapsed}, c.until(func() bool { return over })
+	return measure.Tally{Count: r.Samples, Elapsed: e.Elapsed}, c.pollUntil(func() bool { return over })
 }

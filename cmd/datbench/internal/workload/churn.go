@@ -86,8 +86,8 @@ func (c *Conn) churn() error {
 		there = true
 		return c.receive(slot)
 	}
-	c.heap = newHeap(c.row.Churn)
-	err := c.until(func() bool { return there && c.heap.filled.Load() })
+	c.churnHeap = newHeap(c.row.Churn)
+	err := c.pollUntil(func() bool { return there && c.churnHeap.filled.Load() })
 	c.onReceive = nil
 	return err
 }
@@ -97,12 +97,12 @@ func (c *Conn) churnToo() error {
 	if c.row.Churn == 0 {
 		return nil
 	}
-	c.heap = newHeap(c.row.Churn)
-	if err := c.until(c.heap.filled.Load); err != nil {
+	c.churnHeap = newHeap(c.row.Churn)
+	if err := c.pollUntil(c.churnHeap.filled.Load); err != nil {
 		return err
 	}
 	if err := c.note(); err != nil {
 		return err
 	}
-	return c.until(func() bool { return c.done == c.posted })
+	return c.pollUntil(func() bool { return c.done == c.posted })
 }

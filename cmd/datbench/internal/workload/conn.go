@@ -30,12 +30,12 @@ type Conn struct {
 	// a protocol error of the peer.
 	onReceive func(slot, n int) error
 
-	// The field up is the number of connections that were established. The field gone is the number of connections that
+	// numEstablished is the number of connections that were established. numEnded is the number of connections that
 	// ended gracefully.
-	up, gone int
-	// The field heap has the small objects of a row with --churn, which are replaced while the row runs. It is nil for
-	// other rows.
-	heap *heap
+	numEstablished, numEnded int
+	// churnHeap has the small objects of a row with --churn, which are replaced while the row runs. It is nil for other
+	// rows.
+	churnHeap *heap
 	// meter reports intervals while the row runs; nil for none.
 	meter *meter
 
@@ -83,7 +83,7 @@ func newConn(ctx context.Context, a *Adapter, row plan.Spec, sh shape) (c *Conn,
 	if c.mem, err = newMemory(a, int(row.Size), n, sh); err != nil {
 		return c, err
 	}
-	if c.evd, err = a.IA.CreateEVD(n*(2*(sh.messages+sh.requests)+16), nil, dat.EVDDTO|dat.EVDConnection); err != nil {
+	if c.evd, err = a.IA.CreateEVD(n*(2*(sh.messageSlots+sh.numRequests)+16), nil, dat.EVDDTO|dat.EVDConnection); err != nil {
 		return c, err
 	}
 	for range n {
@@ -106,8 +106,8 @@ func (c *Conn) raisePriority() (release func(), err error) {
 // addEP creates one more endpoint.
 func (c *Conn) addEP(sh shape) error {
 	attr := dat.DefaultEPAttr()
-	attr.MaxRecvDTOs, attr.MaxRequestDTOs = sh.messages, sh.requests
-	reads := min(sh.requests, c.Attr.MaxRDMAReadPerEPOut)
+	attr.MaxRecvDTOs, attr.MaxRequestDTOs = sh.messageSlots, sh.numRequests
+	reads := min(sh.numRequests, c.Attr.MaxRDMAReadPerEPOut)
 	attr.MaxRDMAReadIn, attr.MaxRDMAReadOut = reads, reads
 	ep, err := c.IA.CreateEP(c.pz, dat.EPConfig{RecvEVD: c.evd, RequestEVD: c.evd, ConnectEVD: c.evd, Attr: &attr})
 	if err == nil {
@@ -135,7 +135,7 @@ func (c *Conn) free() error {
 	if c.mem != nil {
 		errs = append(errs, c.mem.free())
 	}
-	c.heap.free()
+	c.churnHeap.free()
 	return errors.Join(errs...)
 }
 
@@ -191,10 +191,10 @@ func (c *Conn) handle() error {
 func (c *Conn) connectionEvent() error {
 	switch c.ev.Number {
 	case dat.EventEstablished:
-		c.up++
+		c.numEstablished++
 		return nil
 	case dat.EventDisconnected:
-		c.gone++
+		c.numEnded++
 		return ErrGone
 	case dat.EventBroken:
 		return fmt.Errorf("the connection broke: %v", c.ev.BreakReason)
@@ -203,8 +203,8 @@ func (c *Conn) connectionEvent() error {
 	}
 }
 
-// The method until polls the adapter until cond returns true.
-func (c *Conn) until(cond func() bool) error {
+// pollUntil polls the adapter until cond returns true.
+func (c *Conn) pollUntil(cond func() bool) error {
 	for !cond() {
 		if _, err := c.poll(); err != nil {
 			return err
@@ -213,9 +213,9 @@ func (c *Conn) until(cond func() bool) error {
 	return nil
 }
 
-// The method full handles err, the result of a post. It counts a successful post. If the post failed because the queue
-// had no room, the method polls the adapter and returns true, and the caller posts again.
-func (c *Conn) full(err error) (bool, error) {
+// postAgain handles err, the result of a post. It counts a successful post. If the post failed because the queue had no
+// room, postAgain polls the adapter and returns true, and the caller posts again.
+func (c *Conn) postAgain(err error) (bool, error) {
 	if err == nil {
 		c.posted++
 		if c.unsignaled[c.lane]++; c.unsignaled[c.lane] >= c.signalEvery {
@@ -243,7 +243,7 @@ func (c *Conn) nextCookie() (cookie uint64, flags dat.CompletionFlags) {
 func (c *Conn) send(piece []dat.LMRTriplet) error {
 	for {
 		cookie, flags := c.nextCookie()
-		again, err := c.full(c.ep.PostSend(piece, cookie, flags))
+		again, err := c.postAgain(c.ep.PostSend(piece, cookie, flags))
 		if !again || err != nil {
 			return err
 		}
@@ -254,7 +254,7 @@ func (c *Conn) send(piece []dat.LMRTriplet) error {
 func (c *Conn) write(piece []dat.LMRTriplet, to dat.RMRTriplet) error {
 	for {
 		cookie, flags := c.nextCookie()
-		again, err := c.full(c.ep.PostRDMAWrite(piece, cookie, to, flags))
+		again, err := c.postAgain(c.ep.PostRDMAWrite(piece, cookie, to, flags))
 		if !again || err != nil {
 			return err
 		}
@@ -264,7 +264,7 @@ func (c *Conn) write(piece []dat.LMRTriplet, to dat.RMRTriplet) error {
 func (c *Conn) read(piece []dat.LMRTriplet, from dat.RMRTriplet) error {
 	for {
 		cookie, flags := c.nextCookie()
-		again, err := c.full(c.ep.PostRDMARead(piece, cookie, from, flags))
+		again, err := c.postAgain(c.ep.PostRDMARead(piece, cookie, from, flags))
 		if !again || err != nil {
 			return err
 		}
@@ -275,7 +275,7 @@ func (c *Conn) read(piece []dat.LMRTriplet, from dat.RMRTriplet) error {
 func (c *Conn) receive(slot int) error {
 	ep := c.ep
 	if len(c.eps) > 1 {
-		ep = c.eps[(slot-c.mem.rdma())/c.mem.shape.messages]
+		ep = c.eps[(slot-c.mem.rdma())/c.mem.shape.messageSlots]
 	}
 	return ep.PostRecv(c.mem.slots[slot], receiveCookie|uint64(slot), dat.CompletionDefault)
 }

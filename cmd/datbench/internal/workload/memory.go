@@ -25,11 +25,11 @@ type memory struct {
 
 // shape has the numbers of buffers and requests that one side of a row needs. A slot is a buffer that receives data.
 //
-//   - The field sources is the number of buffers for data to send. All connections of a row share these buffers.
-//   - The field rdma is the number of slots for RDMA, per connection.
-//   - The field messages is the number of slots for messages, per connection.
-//   - The field requests is the number of outstanding requests, per connection.
-type shape struct{ sources, rdma, messages, requests int }
+//   - numSources is the number of buffers for data to send. All connections of a row share these buffers.
+//   - rdmaSlots is the number of slots for RDMA, per connection.
+//   - messageSlots is the number of slots for messages, per connection.
+//   - numRequests is the number of outstanding requests, per connection.
+type shape struct{ numSources, rdmaSlots, messageSlots, numRequests int }
 
 // cacheLine is the alignment of slots in bytes.
 const cacheLine = 64
@@ -40,7 +40,7 @@ func strideOf(size int) int { return (max(size, measure.TallySize) + cacheLine -
 
 // bytes returns the size of the region for a side of this shape.
 func (sh shape) bytes(size, connections int) int64 {
-	return int64(strideOf(size))*int64(sh.sources+connections*(sh.rdma+sh.messages)) + cacheLine
+	return int64(strideOf(size))*int64(sh.numSources+connections*(sh.rdmaSlots+sh.messageSlots)) + cacheLine
 }
 
 // newMemory registers buffers of size bytes. The kernel commits their pages as they are used.
@@ -52,7 +52,7 @@ func newMemory(a *Adapter, size, connections int, sh shape) (m *memory, err erro
 	if m.lmr, err = a.IA.CreateLMR(m.bytes, a.pz, dat.MemAll); err != nil {
 		return nil, errors.Join(err, unmapMemory(m.bytes))
 	}
-	for i := range sh.sources {
+	for i := range sh.numSources {
 		m.sources = append(m.sources, m.piece(i, size))
 	}
 	for i := range m.slotCount() {
@@ -70,10 +70,10 @@ func (m *memory) free() error {
 }
 
 // rdma returns the number of RDMA slots. The message slots follow them, connection by connection.
-func (m *memory) rdma() int      { return m.shape.rdma * m.connections }
-func (m *memory) slotCount() int { return m.rdma() + m.shape.messages*m.connections }
+func (m *memory) rdma() int      { return m.shape.rdmaSlots * m.connections }
+func (m *memory) slotCount() int { return m.rdma() + m.shape.messageSlots*m.connections }
 
-func (m *memory) slotOffset(i int) int { return (m.shape.sources + i) * m.stride }
+func (m *memory) slotOffset(i int) int { return (m.shape.numSources + i) * m.stride }
 
 // noteOffset is the offset of the last cache line. It is always zero and is the data of notification messages.
 func (m *memory) noteOffset() int { return len(m.bytes) - cacheLine }

@@ -19,7 +19,7 @@ func TestMemoryGoesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := residentBytes(t)
-	m, err := newMemory(a, plan.MaxSize, 1, shape{sources: 4})
+	m, err := newMemory(a, plan.MaxSize, 1, shape{numSources: 4})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,7 +92,7 @@ func (p *Passive) accept(c *Conn) error {
 			return err
 		}
 		// Messages may arrive as soon as the connection is established. They stay in the queue until onReceive is set.
-		if err := c.until(func() bool { return c.up > i }); err != nil {
+		if err := c.pollUntil(func() bool { return c.numEstablished > i }); err != nil {
 			return err
 		}
 	}

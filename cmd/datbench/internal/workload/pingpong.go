@@ -58,22 +58,21 @@ func echoSend(c *Conn) (measure.Tally, error) {
 		}
 		return c.receive(slot)
 	}
-	return measure.Tally{}, c.until(func() bool { return over })
+	return measure.Tally{}, c.pollUntil(func() bool { return over })
 }
 
 // pingWord is one side of a ping-pong of RDMA writes. It writes ascending numbers into the last word of the peer's
 // slot.
 type pingWord struct {
 	c *Conn
-	// The field received is the word that the peer writes. The field sent is the last number that this side has
-	// written.
-	received *atomic.Uint64
-	sent     uint64
+	// peerWord is the word that the peer writes. lastSent is the last number that this side has written.
+	peerWord *atomic.Uint64
+	lastSent uint64
 	ours     [words][]byte
 }
 
 func newPingWord(c *Conn) *pingWord {
-	b := &pingWord{c: c, received: lastWord(c.mem.slot(0)[:c.mem.size])}
+	b := &pingWord{c: c, peerWord: lastWord(c.mem.slot(0)[:c.mem.size])}
 	for i := range b.ours {
 		b.ours[i] = c.mem.source(i)
 	}
@@ -88,9 +87,9 @@ func (b *pingWord) writeNext() error {
 			return err
 		}
 	}
-	b.sent++
-	i := b.sent % words
-	binary.NativeEndian.PutUint64(b.ours[i][b.c.mem.size-8:], b.sent)
+	b.lastSent++
+	i := b.lastSent % words
+	binary.NativeEndian.PutUint64(b.ours[i][b.c.mem.size-8:], b.lastSent)
 	return b.c.write(b.c.mem.sources[i], b.c.remoteSlot(0, b.c.mem.size))
 }
 
@@ -101,7 +100,7 @@ func pingWrite(c *Conn, r *result.Result) (measure.Evidence, error) {
 		if err := b.writeNext(); err != nil {
 			return err
 		}
-		for b.received.Load() != b.sent {
+		for b.peerWord.Load() != b.lastSent {
 			if _, err := c.poll(); err != nil {
 				return err
 			}
@@ -119,7 +118,7 @@ func echoWrite(c *Conn) (measure.Tally, error) {
 	}
 	b := newPingWord(c)
 	for !over {
-		if b.received.Load() != b.sent {
+		if b.peerWord.Load() != b.lastSent {
 			if err := b.writeNext(); err != nil {
 				return measure.Tally{}, err
 			}

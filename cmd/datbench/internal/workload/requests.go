@@ -11,7 +11,7 @@ import (
 // shapeRequests returns the shape of a request-response (rr) row. It has two receives per outstanding request: one
 // receive can take a message while the slot of the other receive waits to be reposted.
 func shapeRequests(r plan.Spec) (i, t shape) {
-	both := shape{sources: 1, messages: 2 * r.QueueDepth(), requests: r.QueueDepth() + spare}
+	both := shape{numSources: 1, messageSlots: 2 * r.QueueDepth(), numRequests: r.QueueDepth() + spare}
 	return both, both
 }
 
@@ -40,5 +40,5 @@ func requestSend(c *Conn, r *result.Result) (measure.Evidence, error) {
 			over = watch.lap(seen, began[seen%depth], now)
 		}
 	}
-	return watch.fill(r), c.until(func() bool { return answered == asked })
+	return watch.fill(r), c.pollUntil(func() bool { return answered == asked })
 }

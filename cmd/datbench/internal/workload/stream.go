@@ -12,8 +12,7 @@ import (
 const clockEvery = 32
 
 // pump posts operations to the connections round robin until the row's last stage. It keeps as many operations
-// outstanding as the row's window allows. It calls the function post to post one operation, and the function setStage
-// when the stage changes.
+// outstanding as the row's window allows. It calls post to post one operation, and setStage when the stage changes.
 func (c *Conn) pump(post func(i int64, stage byte) error, setStage func(stage byte, now time.Time) error) error {
 	defer c.use(0)
 	plan, window := measure.NewSchedule(c.row), int64(c.row.Window())
@@ -96,14 +95,14 @@ func (c *Conn) poster() func(i int64, stage byte) error {
 		return func(i int64, _ byte) error { return c.write(c.mem.sources[0], slots[i%window]) }
 	default:
 		window, slots := int64(c.row.Window()), c.remoteSlots()
-		pieces := c.answers()
+		pieces := c.readSegments()
 		return func(i int64, _ byte) error { return c.read(pieces[i%window], slots[i%window]) }
 	}
 }
 
-// The method answers returns the segments into which reads put their data. These are the last RDMA slots, because the
-// peer of a bidirectional row reads only from the first RDMA slots.
-func (c *Conn) answers() [][]dat.LMRTriplet {
+// readSegments returns the segments into which reads put their data. These are the last RDMA slots, because the peer of
+// a bidirectional row reads only from the first RDMA slots.
+func (c *Conn) readSegments() [][]dat.LMRTriplet {
 	pieces := make([][]dat.LMRTriplet, c.row.Window())
 	first := c.mem.rdma() - len(pieces)
 	for i := range pieces {
@@ -149,7 +148,7 @@ func (c *Conn) countDone(r *result.Result) (measure.Evidence, error) {
 	var span timing
 	err := c.pump(c.poster(), func(stage byte, now time.Time) error {
 		if c.row.Count > 0 {
-			if err := c.until(func() bool { return c.done == c.posted }); err != nil {
+			if err := c.pollUntil(func() bool { return c.done == c.posted }); err != nil {
 				return err
 			}
 			now = time.Now()

@@ -17,7 +17,7 @@ import (
 // operation. The row's queue depth limits the number of outstanding pieces. Each end needs memory for that many pieces.
 // It also needs receives, because a message announces each piece.
 func shapeTransfer(r plan.Spec) (i, t shape) {
-	both := shape{sources: r.QueueDepth(), rdma: r.QueueDepth(), messages: 2 * r.QueueDepth(), requests: 2*r.QueueDepth() + spare}
+	both := shape{numSources: r.QueueDepth(), rdmaSlots: r.QueueDepth(), messageSlots: 2 * r.QueueDepth(), numRequests: 2*r.QueueDepth() + spare}
 	return both, both
 }
 
@@ -75,7 +75,7 @@ func transferSend(c *Conn, r *result.Result) (measure.Evidence, error) {
 	g, p, start := newGenerator(), c.pieces(), time.Now()
 	for i := range p.count() {
 		// A source may be overwritten only after its message has completed.
-		if err := c.until(func() bool { return c.posted-c.done < p.window }); err != nil {
+		if err := c.pollUntil(func() bool { return c.posted-c.done < p.window }); err != nil {
 			return measure.Evidence{}, err
 		}
 		n := p.length(i)
@@ -98,14 +98,14 @@ func hashSend(c *Conn) (measure.Tally, error) {
 		left -= int64(n)
 		return c.receive(slot)
 	}
-	err := c.until(func() bool { return ended })
+	err := c.pollUntil(func() bool { return ended })
 	return digest(sum), err
 }
 
-// The method called notes returns a counter of the notifications that arrive on the connection. A notification is a
-// short message of the peer. It says that a piece has arrived, or that the buffer of a piece is free again. The peer's
-// end message is not counted. When it arrives, *ended becomes true.
-func (c *Conn) notes(ended *bool) *int64 {
+// countNotifications returns a counter of the notifications that arrive on the connection. A notification is a short
+// message of the peer. It says that a piece has arrived, or that the buffer of a piece is free again. The peer's end
+// message is not counted. When it arrives, *ended becomes true.
+func (c *Conn) countNotifications(ended *bool) *int64 {
 	n := new(int64)
 	c.onReceive = func(slot, _ int) error {
 		if *ended = c.mem.slot(slot)[0] == measure.StageEnd; *ended {
@@ -125,9 +125,9 @@ func (c *Conn) note() error {
 // transferWrite writes all pieces to the target. The target sends a notification for each piece that it has hashed.
 func transferWrite(c *Conn, r *result.Result) (measure.Evidence, error) {
 	g, p, start, ended := newGenerator(), c.pieces(), time.Now(), false
-	hashed := c.notes(&ended)
+	hashed := c.countNotifications(&ended)
 	for i := range p.count() {
-		if err := c.until(func() bool { return i-*hashed < p.window }); err != nil {
+		if err := c.pollUntil(func() bool { return i-*hashed < p.window }); err != nil {
 			return measure.Evidence{}, err
 		}
 		n := p.length(i)
@@ -139,7 +139,7 @@ func transferWrite(c *Conn, r *result.Result) (measure.Evidence, error) {
 			return measure.Evidence{}, err
 		}
 	}
-	if err := c.until(func() bool { return *hashed == p.count() }); err != nil {
+	if err := c.pollUntil(func() bool { return *hashed == p.count() }); err != nil {
 		return measure.Evidence{}, err
 	}
 	return c.compare(r, g.sum, start)
@@ -149,9 +149,9 @@ func transferWrite(c *Conn, r *result.Result) (measure.Evidence, error) {
 // after the writes that were posted before it.
 func hashWrite(c *Conn) (measure.Tally, error) {
 	sum, p, ended := sha256.New(), c.pieces(), false
-	written := c.notes(&ended)
+	written := c.countNotifications(&ended)
 	for i := range p.count() {
-		if err := c.until(func() bool { return *written > i }); err != nil {
+		if err := c.pollUntil(func() bool { return *written > i }); err != nil {
 			return measure.Tally{}, err
 		}
 		_, _ = sum.Write(c.mem.slot(p.place(i))[:p.length(i)]) // a hash never fails
@@ -159,23 +159,23 @@ func hashWrite(c *Conn) (measure.Tally, error) {
 			return measure.Tally{}, err
 		}
 	}
-	err := c.until(func() bool { return ended })
+	err := c.pollUntil(func() bool { return ended })
 	return digest(sum), err
 }
 
 // transferRead reads each piece when its notification arrives, hashes it and notifies the target.
 func transferRead(c *Conn, r *result.Result) (measure.Evidence, error) {
 	sum, p, start, ended := sha256.New(), c.pieces(), time.Now(), false
-	ready := c.notes(&ended)
+	ready := c.countNotifications(&ended)
 	for i := range p.count() {
-		if err := c.until(func() bool { return *ready > i }); err != nil {
+		if err := c.pollUntil(func() bool { return *ready > i }); err != nil {
 			return measure.Evidence{}, err
 		}
 		n := p.length(i)
 		if err := c.read(c.mem.slotPiece(p.place(i), n), c.remoteSlot(p.place(i), n)); err != nil {
 			return measure.Evidence{}, err
 		}
-		if err := c.until(func() bool { return c.done == c.posted }); err != nil {
+		if err := c.pollUntil(func() bool { return c.done == c.posted }); err != nil {
 			return measure.Evidence{}, err
 		}
 		_, _ = sum.Write(c.mem.slot(p.place(i))[:n]) // a hash never fails
@@ -189,9 +189,9 @@ func transferRead(c *Conn, r *result.Result) (measure.Evidence, error) {
 // hashRead fills the window with pieces. It fills each place again after the initiator has read its piece.
 func hashRead(c *Conn) (measure.Tally, error) {
 	g, p, ended := newGenerator(), c.pieces(), false
-	read := c.notes(&ended)
+	read := c.countNotifications(&ended)
 	for i := range p.count() {
-		if err := c.until(func() bool { return i-*read < p.window }); err != nil {
+		if err := c.pollUntil(func() bool { return i-*read < p.window }); err != nil {
 			return measure.Tally{}, err
 		}
 		g.fill(c.mem.slot(p.place(i))[:p.length(i)])
@@ -199,6 +199,6 @@ func hashRead(c *Conn) (measure.Tally, error) {
 			return measure.Tally{}, err
 		}
 	}
-	err := c.until(func() bool { return ended })
+	err := c.pollUntil(func() bool { return ended })
 	return digest(g.sum), err
 }

@@ -66,18 +66,18 @@ const (
 )
 
 func shapePing(plan.Spec) (i, t shape) {
-	both := shape{sources: 1, messages: pongs, requests: words + spare}
+	both := shape{numSources: 1, messageSlots: pongs, numRequests: words + spare}
 	return both, both
 }
 
 func shapeWord(plan.Spec) (i, t shape) {
-	both := shape{sources: words, rdma: 1, messages: 2, requests: words + spare}
+	both := shape{numSources: words, rdmaSlots: 1, messageSlots: 2, numRequests: words + spare}
 	return both, both
 }
 
 func shapeRead(r plan.Spec) (i, t shape) {
-	return shape{sources: 1, rdma: r.QueueDepth(), messages: 1, requests: r.QueueDepth() + spare},
-		shape{sources: 1, rdma: r.QueueDepth(), messages: 1, requests: r.QueueDepth() + spare}
+	return shape{numSources: 1, rdmaSlots: r.QueueDepth(), messageSlots: 1, numRequests: r.QueueDepth() + spare},
+		shape{numSources: 1, rdmaSlots: r.QueueDepth(), messageSlots: 1, numRequests: r.QueueDepth() + spare}
 }
 
 // shapeStreamSend returns the shape of a stream of messages. Rate rows have twice as many receives, so that the sender
@@ -87,13 +87,13 @@ func shapeStreamSend(r plan.Spec) (i, t shape) {
 	if r.Metric == result.Rate {
 		receives *= 2
 	}
-	return shape{sources: stages, messages: 1, requests: r.QueueDepth() + spare},
-		shape{sources: 1, messages: receives + 1, requests: spare}
+	return shape{numSources: stages, messageSlots: 1, numRequests: r.QueueDepth() + spare},
+		shape{numSources: 1, messageSlots: receives + 1, numRequests: spare}
 }
 
 func shapeStreamWrite(r plan.Spec) (i, t shape) {
-	return shape{sources: 1, messages: 1, requests: r.QueueDepth() + spare},
-		shape{sources: 1, rdma: r.QueueDepth(), messages: 1, requests: spare}
+	return shape{numSources: 1, messageSlots: 1, numRequests: r.QueueDepth() + spare},
+		shape{numSources: 1, rdmaSlots: r.QueueDepth(), messageSlots: 1, numRequests: spare}
 }
 
 // idle is the target's side of workloads in which the target only drives its adapter until the row ends.
@@ -103,12 +103,12 @@ func idle(c *Conn) (measure.Tally, error) {
 		over = n > 0 && c.mem.slot(slot)[0] == measure.StageEnd
 		return nil
 	}
-	return measure.Tally{}, c.until(func() bool { return over })
+	return measure.Tally{}, c.pollUntil(func() bool { return over })
 }
 
 // finish tells the target that the row is over and returns its tally.
 func (c *Conn) finish() (t measure.Tally, err error) {
-	if err := c.until(func() bool { return c.done == c.posted }); err != nil {
+	if err := c.pollUntil(func() bool { return c.done == c.posted }); err != nil {
 		return t, err
 	}
 	over, data := false, c.onReceive
@@ -127,19 +127,19 @@ func (c *Conn) finish() (t measure.Tally, err error) {
 	if err := c.send(c.mem.piece(0, 1)); err != nil {
 		return t, err
 	}
-	return t, c.until(func() bool { return over })
+	return t, c.pollUntil(func() bool { return over })
 }
 
 // answer sends the tally and returns when it has completed.
 func (c *Conn) answer(t measure.Tally) error {
-	if err := c.until(func() bool { return c.done == c.posted }); err != nil {
+	if err := c.pollUntil(func() bool { return c.done == c.posted }); err != nil {
 		return err
 	}
 	t.Encode(c.mem.bytes[:0])
 	if err := c.send(c.mem.piece(0, measure.TallySize)); err != nil {
 		return err
 	}
-	err := c.until(func() bool { return c.done == c.posted })
+	err := c.pollUntil(func() bool { return c.done == c.posted })
 	if errors.Is(err, ErrGone) { // the initiator has received the tally
 		return nil
 	}

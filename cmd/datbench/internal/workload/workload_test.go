@@ -76,7 +76,7 @@ func TestWorkloads(t *testing.T) {
 				continue
 			}
 			i, p := w.shape(plan.Spec{Row: result.Row{Op: op, Metric: metric, Size: 64}})
-			if i.messages == 0 || p.messages == 0 || i.sources == 0 || p.sources == 0 {
+			if i.messageSlots == 0 || p.messageSlots == 0 || i.numSources == 0 || p.numSources == 0 {
 				t.Errorf("%s %s: shapes %+v, %+v lack room for the end of a row", metric, op, i, p)
 			}
 		}
