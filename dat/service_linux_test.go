@@ -69,7 +69,7 @@ func newDATExchange(ia *IA, pz *PZ, connect *EVD) (*datExchange, error) {
 	attr := DefaultEPAttr()
 	attr.MaxRecvDTOs, attr.MaxRequestDTOs = 4, 4
 	d.ep, err = ia.CreateEP(pz, EPConfig{RecvEVD: d.events, RequestEVD: d.events, ConnectEVD: connect, Attr: &attr})
-	for range 2 {
+	for range attr.MaxRecvDTOs {
 		err = errors.Join(err, d.ep.PostRecv(d.room, 0, 0))
 	}
 	return d, err

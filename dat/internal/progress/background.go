@@ -9,10 +9,11 @@ import (
 // background is the background owner: the goroutine that polls an engine while no caller polls it.
 type background struct {
 	*Driver
-	polls  uint64        // value of Driver.polls at the last pass
-	busyAt wire.Time     // when a poll of the background owner last moved packets, or when it took over from callers
-	check  *time.Timer   // in phase Watching: fires when the next check is due
-	pause  time.Duration // in phase Watching: interval between checks
+	polls    uint64        // value of Driver.polls at the last pass
+	busyAt   wire.Time     // when a poll of the background owner last moved packets, or when it took over from callers
+	check    *time.Timer   // in phase Watching: fires when the next check is due
+	reviewed wire.Time     // when runPass last reset Group.shared
+	pause    time.Duration // in phase Watching: interval between checks
 }
 
 // pass is the result of one pass of the background owner's loop.
@@ -56,19 +57,32 @@ func (b *background) runPass(now wire.Time) (p pass) {
 		switch b.token.Role() {
 		case Poller, Waiter:
 			b.phase.Store(uint32(Watching))
-			return pass{driven: true}
+			if !b.token.TryOwn(Background) { // again, because a post may have rung the doorbell before it saw the phase
+				return pass{driven: true}
+			}
 		default: // this owner may not poll again, so it changes nothing: goroutines that poll can post too
 			watching := b.Phase() == Watching
 			return pass{driven: watching, busy: !watching}
 		}
 	}
-	if p.driven = b.Driver.polls != b.polls; p.driven {
-		b.polls = b.Driver.polls
-	} else {
+	if now.Sub(b.reviewed) >= checkInterval {
+		b.reviewed = now
+		b.shared.Store(false) // if several goroutines still wait, one of them sets it again
+	}
+	p.driven = b.Driver.polls != b.polls && !b.shared.Load()
+	b.polls = b.Driver.polls
+	if !p.driven {
+		if b.shared.Load() {
+			b.servedAt.Store(int64(now))
+		}
 		p.busy = b.engine.Poll(now)
 		p.next = b.engine.Next()
 	}
-	b.phase.Store(uint32(p.phase(now, now.Sub(b.busyAt))))
+	phase := p.phase(now, now.Sub(b.busyAt), b.spin())
+	if phase == Sleeping {
+		b.shared.Store(false)
+	}
+	b.phase.Store(uint32(phase))
 	if b.disown(Background) && !p.driven { // disown has polled, so p.next is out of date
 		p.busy = true
 		b.phase.Store(uint32(Polling))
@@ -76,12 +90,21 @@ func (b *background) runPass(now wire.Time) (p pass) {
 	return p
 }
 
-// phase returns the phase after a pass at time now. The argument quiet is the time since packets last moved.
-func (p pass) phase(now wire.Time, quiet time.Duration) Phase {
+// spin returns how long the background owner polls after the last packet.
+func (b *background) spin() time.Duration {
+	if b.shared.Load() {
+		return waitSpin
+	}
+	return idleSpin
+}
+
+// phase returns the phase after a pass at time now. The argument quiet is the time since packets last moved. The
+// argument spin is how long the background owner polls after that.
+func (p pass) phase(now wire.Time, quiet, spin time.Duration) Phase {
 	switch {
 	case p.driven:
 		return Watching
-	case p.busy, p.next <= now, quiet < idleSpin:
+	case p.busy, p.next <= now, quiet < spin:
 		return Polling
 	default:
 		return Sleeping

@@ -21,7 +21,7 @@ func TestPhaseAfterPass(t *testing.T) {
 		"nothing for a short time":  {pass{next: Forever}, idleSpin - 1, Polling},
 		"nothing for a longer time": {pass{next: now + 1}, idleSpin, Sleeping},
 	} {
-		if got := c.pass.phase(now, c.quiet); got != c.want {
+		if got := c.pass.phase(now, c.quiet, idleSpin); got != c.want {
 			t.Errorf("%s: phase %d, want %d", name, got, c.want)
 		}
 	}

@@ -32,12 +32,15 @@ type Driver struct {
 	engine  Engine
 	token   *wire.Token
 	link    Link
-	network *network // of the group
+	network *network      // of the group
+	asleep  *atomic.Int32 // of the group
+	shared  *atomic.Bool  // of the group
 
 	polls uint64 // number of polls by callers, and of posts by callers that take completions; guarded by the token
 	empty int    // number of consecutive empty polls by callers; guarded by the token
 
 	phase    atomic.Uint32 // Phase of the background owner
+	servedAt atomic.Int64  // wire.Time of the last poll by the background owner for several waiters
 	handover chan struct{} // handOver sends to tell the background owner that a caller parks
 	stop     chan struct{} // halt closes it to end run
 	done     chan struct{} // run closes it when it ends
@@ -103,8 +106,14 @@ func (d *Driver) poll(now wire.Time, role wire.Role) (busy, yield bool) {
 }
 
 // Post makes the engine process what was posted on c. If the engine is owned, Post rings the doorbell, and the owner
-// processes the post.
+// processes the post. If the background owner polls for several waiters, Post also rings the doorbell only: the next
+// poll sends what all of them have posted with one system call.
 func (d *Driver) Post(c *wire.Conn) {
+	if d.pollsSoon() {
+		if d.engine.Ring(c); d.Phase() == Polling { // otherwise the background owner may have missed the doorbell
+			return
+		}
+	}
 	if !d.token.TryOwn(Poster) {
 		d.engine.Ring(c)
 		if d.token.TryOwn(Poster) { // the owner may have given the engine up before it saw the doorbell
@@ -119,13 +128,18 @@ func (d *Driver) Post(c *wire.Conn) {
 		d.wake()
 	}
 	if poll, active := d.engine.Kick(c); poll {
-		if active { // the caller takes completions, so it will poll; a caller that only reads its memory will not
+		if active && d.asleep.Load() == 0 { // the caller takes completions, so it will poll; a caller that only reads its memory will not
 			d.polls++
 		}
 		d.engine.Poll(Now())
 		d.wake()
 	}
 	d.disown(Poster)
+}
+
+// pollsSoon reports whether the background owner polls for several waiters and has a processor.
+func (d *Driver) pollsSoon() bool {
+	return d.shared.Load() && d.Phase() == Polling && Now().Sub(wire.Time(d.servedAt.Load())) < starvedAfter
 }
 
 // The method Do takes the engine, polls it, calls f, polls the engine again, and gives the engine up. If the driver is

@@ -10,12 +10,15 @@ import (
 type Group struct {
 	drivers []*Driver
 	parked  atomic.Uint64 // number of times that a waiter parked
+	asleep  atomic.Int32  // number of waiters that are parked
+	pollers atomic.Int32  // number of waiters that poll
+	shared  atomic.Bool   // several goroutines wait, and the background owners poll for all of them
 	network network
 }
 
 // Add adds a driver. Call it before Start.
 func (g *Group) Add(d *Driver) {
-	d.network = &g.network
+	d.network, d.asleep, d.shared = &g.network, &g.asleep, &g.shared
 	g.drivers = append(g.drivers, d)
 }
 

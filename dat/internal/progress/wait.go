@@ -26,39 +26,69 @@ const (
 )
 
 // Wait waits until w is ready, the time limit has passed or the channel done is closed. At first, it polls the engines.
-// After waitSpin (some tens of microseconds) without a packet, it parks, and the background owners poll the engines.
+// After waitSpin (some tens of microseconds) without a packet, it parks, and the background owners poll the engines. If
+// more than maxPollers goroutines would poll, all waiters park at once, and the background owners poll for all of them.
+// They do so until packets stop, or for checkInterval.
 func (g *Group) Wait(w Waiting, limit wire.Time, done <-chan struct{}) Outcome {
-	now := Now()
-	quiet := now // when packets last moved
 	for {
-		if w.Ready() {
-			return Ready
-		}
-		busy, yieldThread := g.pass(now, Waiter)
-		if busy {
-			quiet = now
-		}
-		if w.Ready() {
-			return Ready
-		}
-		if received(done) {
-			return Interrupted
-		}
-		if now.Sub(quiet) > waitSpin {
+		outcome, ended := g.spin(w, limit, done)
+		if !ended {
 			g.park(w, limit, done)
-			quiet = Now()
-		} else {
-			yield(Waiter, busy, yieldThread)
-			g.network.look(now)
+			outcome, ended = ending(w, Now(), limit, done)
 		}
-		if now = Now(); now >= limit {
-			return TimedOut
+		if ended {
+			return outcome
 		}
 	}
 }
 
+// ending reports whether a wait ends now, and with which outcome.
+func ending(w Waiting, now, limit wire.Time, done <-chan struct{}) (outcome Outcome, ended bool) {
+	switch {
+	case w.Ready():
+		return Ready, true
+	case received(done):
+		return Interrupted, true
+	case now >= limit:
+		return TimedOut, true
+	}
+	return 0, false
+}
+
+// The method spin polls the engines until the wait ends. The result ended is false if the caller must park instead: no
+// packet has come for waitSpin, or too many goroutines wait.
+func (g *Group) spin(w Waiting, limit wire.Time, done <-chan struct{}) (outcome Outcome, ended bool) {
+	if w.Ready() {
+		return Ready, true
+	}
+	if g.shared.Load() {
+		return 0, false
+	}
+	defer g.pollers.Add(-1)
+	if g.pollers.Add(1) > maxPollers {
+		g.shared.Store(true)
+		return 0, false
+	}
+	now := Now()
+	for quiet := now; now.Sub(quiet) <= waitSpin && !g.shared.Load(); {
+		busy, yieldThread := g.pass(now, Waiter)
+		if busy {
+			quiet = now
+		}
+		if outcome, ended = ending(w, now, limit, done); ended {
+			return outcome, ended
+		}
+		yield(Waiter, busy, yieldThread)
+		g.network.look(now)
+		now = Now()
+	}
+	return 0, false
+}
+
 // park sleeps until w is ready, the time limit has passed or done is closed.
 func (g *Group) park(w Waiting, limit wire.Time, done <-chan struct{}) {
+	g.asleep.Add(1)
+	defer g.asleep.Add(-1)
 	w.Arm(true)
 	defer w.Arm(false)
 	if w.Ready() {
@@ -67,13 +97,16 @@ func (g *Group) park(w Waiting, limit wire.Time, done <-chan struct{}) {
 	for _, d := range g.drivers {
 		d.handOver()
 	}
-	remaining := limit.Sub(Now())
-	if remaining <= 0 {
+	g.parked.Add(1)
+	if limit == Forever {
+		select {
+		case <-w.Signal():
+		case <-done:
+		}
 		return
 	}
-	timer := time.NewTimer(remaining)
+	timer := time.NewTimer(limit.Sub(Now()))
 	defer timer.Stop()
-	g.parked.Add(1)
 	select {
 	case <-w.Signal():
 	case <-timer.C:
