@@ -24,6 +24,13 @@ type Dialer struct {
 // Dial connects to the stream service at address, which is host:port. The context bounds the time until the connection
 // is established, and has no effect afterwards. The adapter is opened for its first stream or listener, and closed when
 // the last one is closed.
+//
+// Unlike a TCP connection, a stream is established when the listener's Accept takes it, and not before. Until then Dial
+// waits, as long as the listener is open and its backlog has room.
+//
+// Dial fails at once if nobody listens at the port, or if the peer's kernel reports that no program has opened the UDP
+// port. Linux limits such reports (net.ipv4.icmp_ratelimit), so repeated dials take some seconds. On an adapter that the
+// process has opened with package dat before, dat.Limits.ListenGrace is the time until a dial fails.
 func Dial(ctx context.Context, adapter, address string) (*Conn, error) {
 	d := Dialer{Adapter: adapter}
 	return d.dial(ctx, address)

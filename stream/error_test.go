@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -49,8 +50,15 @@ func accept(t *testing.T, ia *dat.IA, cr *dat.CR, private string) {
 const otherVersion = helloMagic + "\x07"
 
 // TestDialErrors: each failure to connect is a net.OpError that says why, and of the kind that package net would return.
-func TestDialErrors(t *testing.T) {
-	a, b := sim(t, simlink.Config{})
+func TestDialErrors(t *testing.T) { eachLink(t, testDialErrors) }
+
+func testDialErrors(t *testing.T, a, b *dat.IA) {
+	p, err := b.Query()
+	check(t, err)
+	at := func(port string) string { return net.JoinHostPort(p.Address.String(), port) }
+	nobody := p.Address.AsSlice()
+	nobody[3] = 99
+	nowhere := netip.AddrPortFrom(netip.AddrFrom4([4]byte(nobody)), 7000).String()
 	service(t, b, 7001, func(cr *dat.CR) { _ = cr.Reject([]byte("full")) })
 	service(t, b, 7002, func(cr *dat.CR) { _ = cr.Reject([]byte(otherVersion + "whatever")) })
 	service(t, b, 7003, func(cr *dat.CR) { accept(t, b, cr, "a database") })
@@ -64,7 +72,7 @@ func TestDialErrors(t *testing.T) {
 	defer cancel()
 	cancelled, cancel := context.WithCancel(none)
 	cancel()
-	ours := Dialer{IA: a, Timeout: 50 * time.Millisecond}
+	ours, soon := Dialer{IA: a}, Dialer{IA: a, Timeout: 50 * time.Millisecond}
 	for _, c := range []struct {
 		what    string
 		ctx     context.Context // nil: one whose deadline is near
@@ -74,22 +82,23 @@ func TestDialErrors(t *testing.T) {
 		want    string
 		timeout bool
 	}{
-		{"no port", none, ours, "10.0.0.2", nil, "missing port", false},
-		{"no number", none, ours, "10.0.0.2:nothing", nil, "unknown port", false},
-		{"no adapter", none, Dialer{}, "10.0.0.2:7000", errNoAdapter, "name one", false},
-		{"no such adapter", none, Dialer{Adapter: "nonsense"}, "10.0.0.2:7000", dat.ErrProviderNotFound, "nonsense", false},
-		{"no such address", none, Dialer{Adapter: "udp:192.0.2.1"}, "10.0.0.2:7000", dat.ErrProviderNotFound, "192.0.2.1", false},
-		{"nobody listens", none, Dialer{IA: a}, "10.0.0.2:7000", syscall.ECONNREFUSED, "no service listens at port 7000 of 10.0.0.2", false},
-		{"full", none, ours, "10.0.0.2:7001", syscall.ECONNREFUSED, `"full"`, false},
-		{"refused, other version", none, ours, "10.0.0.2:7002", syscall.ECONNREFUSED, "version 7 there, 1 here", false},
-		{"other service", none, ours, "10.0.0.2:7003", errNoStream, "check the port", false},
-		{"accepted, other version", none, ours, "10.0.0.2:7004", errVersion, "run the same release", false},
-		{"small ring", none, ours, "10.0.0.2:7005", errSmall, "at least 512 bytes", false},
-		{"reason", none, ours, "10.0.0.2:7006", syscall.ECONNREFUSED, `the service says "no memory"`, false},
-		{"nobody there", none, ours, "10.0.0.9:7000", syscall.ETIMEDOUT, "is a server running at 10.0.0.9:7000", true},
-		{"deadline in the past", past, ours, "10.0.0.2:7000", context.DeadlineExceeded, "", true},
-		{"deadline", nil, Dialer{IA: a}, "10.0.0.9:7000", context.DeadlineExceeded, "is a server running at 10.0.0.9:7000", true},
-		{"cancelled", cancelled, ours, "10.0.0.2:7000", context.Canceled, "", false},
+		{"no port", none, ours, p.Address.String(), nil, "missing port", false},
+		{"no number", none, ours, at("nothing"), nil, "unknown port", false},
+		{"no adapter", none, Dialer{}, at("7000"), errNoAdapter, "name one", false},
+		{"no such adapter", none, Dialer{Adapter: "nonsense"}, at("7000"), dat.ErrProviderNotFound, "nonsense", false},
+		{"no such interface", none, Dialer{Adapter: "xdp:nosuch0"}, at("7000"), dat.ErrProviderNotFound, "nosuch0", false},
+		{"no such address", none, Dialer{Adapter: "udp:192.0.2.1"}, at("7000"), dat.ErrProviderNotFound, "192.0.2.1", false},
+		{"nobody listens", none, Dialer{IA: a}, at("7000"), syscall.ECONNREFUSED, "no service listens at port 7000 of " + p.Address.String(), false},
+		{"full", none, ours, at("7001"), syscall.ECONNREFUSED, `"full"`, false},
+		{"refused, other version", none, ours, at("7002"), syscall.ECONNREFUSED, "version 7 there, 1 here", false},
+		{"other service", none, ours, at("7003"), errNoStream, "check the port", false},
+		{"accepted, other version", none, ours, at("7004"), errVersion, "run the same release", false},
+		{"small ring", none, ours, at("7005"), errSmall, "at least 512 bytes", false},
+		{"reason", none, ours, at("7006"), syscall.ECONNREFUSED, `the service says "no memory"`, false},
+		{"nobody there", none, soon, nowhere, syscall.ETIMEDOUT, "is a server running at " + nowhere, true},
+		{"deadline in the past", past, ours, at("7000"), context.DeadlineExceeded, "", true},
+		{"deadline", nil, Dialer{IA: a}, nowhere, context.DeadlineExceeded, "is a server running at " + nowhere, true},
+		{"cancelled", cancelled, ours, at("7000"), context.Canceled, "", false},
 	} {
 		if c.ctx == nil {
 			var cancel context.CancelFunc
@@ -104,6 +113,28 @@ func TestDialErrors(t *testing.T) {
 		case c.kind != nil && !errors.Is(err, c.kind), !strings.Contains(err.Error(), c.want), op.Timeout() != c.timeout:
 			t.Errorf("%s: %v, timeout %t; want %v, %q, timeout %t", c.what, err, op.Timeout(), c.kind, c.want, c.timeout)
 		}
+	}
+}
+
+// TestRefusedAtOnce: at an adapter of the package, a dial to a port at which nobody listens fails sooner than
+// dat.Limits.ListenGrace of an adapter with default options.
+func TestRefusedAtOnce(t *testing.T) {
+	a, b := udp(t)
+	at, err := a.Query()
+	check(t, err)
+	to, err := b.Query()
+	check(t, err)
+	address := netip.AddrPortFrom(to.Address, 7000).String()
+	start := time.Now()
+	_, err = Dial(context.Background(), fmt.Sprintf("udp:127.0.0.5 port=%d", at.Port), address)
+	own := time.Since(start)
+	wantError(t, syscall.ECONNREFUSED, func() error { return err })
+	start = time.Now()
+	d := Dialer{IA: a}
+	_, err = d.DialContext(context.Background(), "", address)
+	wantError(t, syscall.ECONNREFUSED, func() error { return err })
+	if other := time.Since(start); own >= other {
+		t.Errorf("%v, with default options %v", own, other)
 	}
 }
 
@@ -177,8 +208,9 @@ func TestListenErrors(t *testing.T) {
 }
 
 // TestCallErrors: the errors of a stream are those of a TCP connection.
-func TestCallErrors(t *testing.T) {
-	a, b := sim(t, simlink.Config{})
+func TestCallErrors(t *testing.T) { eachLink(t, testCallErrors) }
+
+func testCallErrors(t *testing.T, a, b *dat.IA) {
 	x, y := newPair(t, a, b)
 	p := make([]byte, 1)
 	past := time.Now().Add(-time.Second)
@@ -213,31 +245,84 @@ func TestCallErrors(t *testing.T) {
 type counts struct{ goroutines, files, stacks int }
 
 func count() (c counts) {
-	files, _ := os.ReadDir("/proc/self/fd")
 	opening.Lock()
 	defer opening.Unlock()
-	return counts{runtime.NumGoroutine(), len(files), len(stacks)}
+	return counts{runtime.NumGoroutine(), len(files()), len(stacks)}
+}
+
+// files returns the open files of the process.
+func files() (names []string) {
+	entries, _ := os.ReadDir("/proc/self/fd")
+	for _, e := range entries {
+		name, _ := os.Readlink("/proc/self/fd/" + e.Name())
+		names = append(names, name)
+	}
+	return names
 }
 
 // TestManyDials: many dials at once, to a service that accepts, to a port without a service and to nobody, return a
 // stream or an error of one of the expected kinds each. They leave no goroutine, descriptor, connection or frame.
 func TestManyDials(t *testing.T) {
-	n := 10_000
+	t.Run("sim", func(t *testing.T) {
+		before := settled()
+		network := simlink.New(simlink.Config{Immediate: true})
+		var ends [2]*simlink.Link
+		a, b := adapters(t, func(side int) (*dat.IA, error) {
+			ends[side] = network.Link(netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(side + 1)}), dat.DefaultPort))
+			return dat.OpenLink(options, ends[side])
+		})
+		manyDials(t, a, b, 10_000)
+		check(t, errors.Join(a.Close(), b.Close()))
+		for _, end := range ends {
+			if held := end.Outstanding(); held > 0 {
+				t.Errorf("%d frames", held)
+			}
+		}
+		before.await(t)
+	})
+	for _, l := range append([]linkType{{"udp", udp}}, systemLinks...) {
+		t.Run(l.name, func(t *testing.T) {
+			a, b := l.make(t)
+			x, y, err := pair(a, b) // opens what an adapter opens for its first memory
+			check(t, err)
+			check(t, errors.Join(x.SetLinger(0), x.Close(), y.Close()))
+			before := settled()
+			manyDials(t, a, b, 2000)
+			before.await(t)
+		})
+	}
+}
+
+// settled counts after descriptors that earlier tests have dropped are closed.
+func settled() counts {
+	runtime.GC()
+	return count()
+}
+
+// await waits until nothing more is left than there was.
+func (c counts) await(t *testing.T) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); ; runtime.Gosched() {
+		now := count()
+		if now.goroutines <= c.goroutines && now.files <= c.files && now.stacks <= c.stacks {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("before %+v, now %+v: %q", c, now, files())
+		}
+	}
+}
+
+func manyDials(t *testing.T, a, b *dat.IA, n int) {
 	if testing.Short() {
 		n = 300
 	}
-	runtime.GC() // closes descriptors that earlier tests have dropped
-	before := count()
-	network := simlink.New(simlink.Config{Immediate: true})
-	var ends [2]*simlink.Link
-	var ias [2]*dat.IA
-	for i := range ends {
-		ends[i] = network.Link(netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)}), dat.DefaultPort))
-		ia, err := dat.OpenLink(options, ends[i])
-		check(t, err)
-		ias[i] = ia
-	}
-	lc := ListenConfig{IA: ias[1]}
+	p, err := b.Query()
+	check(t, err)
+	at := func(addr netip.Addr, port uint16) string { return netip.AddrPortFrom(addr, port).String() }
+	server, nobody := p.Address, p.Address.As4()
+	nobody[3] = 99
+	lc := ListenConfig{IA: b}
 	l, err := lc.Listen(context.Background(), 7000)
 	check(t, err)
 	var all sync.WaitGroup
@@ -258,14 +343,14 @@ func TestManyDials(t *testing.T) {
 	outcomes := map[string]int{}
 	for i := range n {
 		dials.Go(func() {
-			address, want := "10.0.0.2:7000", []error{nil, syscall.ETIMEDOUT, syscall.ECONNREFUSED}
+			address, want := at(server, 7000), []error{nil, syscall.ETIMEDOUT, syscall.ECONNREFUSED}
 			switch i % 10 {
 			case 0:
-				address, want = "10.0.0.2:7001", []error{syscall.ECONNREFUSED, syscall.ETIMEDOUT}
+				address, want = at(server, 7001), []error{syscall.ECONNREFUSED, syscall.ETIMEDOUT}
 			case 1:
-				address, want = "10.0.0.9:7000", []error{syscall.ETIMEDOUT}
+				address, want = at(netip.AddrFrom4(nobody), 7000), []error{syscall.ETIMEDOUT}
 			}
-			d := Dialer{IA: ias[0], Timeout: 10 * time.Second}
+			d := Dialer{IA: a, Timeout: 10 * time.Second}
 			if i%10 == 1 {
 				d.Timeout = 100 * time.Millisecond
 			}
@@ -289,25 +374,12 @@ func TestManyDials(t *testing.T) {
 	check(t, l.Close())
 	all.Wait()
 	t.Log(outcomes)
-	if outcomes["10.0.0.2:7000 ok"] == 0 {
+	if outcomes[at(server, 7000)+" ok"] == 0 {
 		t.Error("no dial has succeeded")
 	}
-	for i, ia := range ias {
+	for _, ia := range []*dat.IA{a, b} {
 		if open, err := ia.Connections(); err != nil || len(open) > 0 {
 			t.Errorf("%d connections, %v", len(open), err)
-		}
-		check(t, ia.Close())
-		if held := ends[i].Outstanding(); held > 0 {
-			t.Errorf("%d frames", held)
-		}
-	}
-	for end := time.Now().Add(20 * time.Second); ; runtime.Gosched() {
-		after := count()
-		if after.goroutines <= before.goroutines && after.files <= before.files && after.stacks <= before.stacks {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("before %+v, now %+v", before, after)
 		}
 	}
 }

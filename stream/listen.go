@@ -35,6 +35,9 @@ type Listener struct {
 
 // Listen starts a service at a port of the adapter. With port 0 it picks a free one. Ports are DAT connection
 // qualifiers: they are no UDP ports, and every adapter has its own. The context is used only while Listen runs.
+//
+// Unlike a TCP listener, a Listener establishes no connection before Accept is called: the requests of dialers wait in
+// the backlog, and use no memory for rings there.
 func Listen(ctx context.Context, adapter string, port uint16) (*Listener, error) {
 	lc := ListenConfig{Adapter: adapter}
 	return lc.Listen(ctx, port)

@@ -5,12 +5,17 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/datxdp/datxdp/dat"
 )
 
 // maxMemory is the number of bytes by which the rings of all streams of an adapter together may grow.
 const maxMemory = 256 << 20
+
+// listenGrace is dat.Limits.ListenGrace of adapters that this package opens: a port at which nobody listens is refused
+// at once, as with TCP. It is shorter than the time after which a connection request is repeated.
+const listenGrace = time.Millisecond
 
 var errMemory = errors.New("the rings of this adapter's streams may not grow any further")
 
@@ -61,6 +66,7 @@ func (s *stack) open(name string) (err error) {
 	if s.ia == nil {
 		o := dat.DefaultOptions()
 		o.AsyncQLen = dat.NoAsyncEVD
+		o.Limits.ListenGrace = listenGrace
 		if s.ia, err = dat.Open(name, o); err != nil {
 			return err
 		}
