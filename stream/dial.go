@@ -107,7 +107,7 @@ func (d *Dialer) connect(ctx context.Context, remote *net.TCPAddr) (*Conn, error
 // minPause is the longest pause after the first answer of a service whose backlog is full. It doubles up to maxPause.
 const (
 	minPause = 2 * time.Millisecond
-	maxPause = 200 * time.Millisecond
+	maxPause = time.Second
 )
 
 // sleep returns early, with an error, if the context is done.
