@@ -21,6 +21,7 @@ import (
 	"syscall"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/datxdp/datxdp/dat"
 	"github.com/datxdp/datxdp/examples/places"
@@ -78,9 +79,10 @@ func run(ctx context.Context, name, to string, args []string) error {
 	return errors.New("say what to do: get KEY, or put KEY VALUE")
 }
 
-// printable returns a value that may go to a terminal: quoted, if it has control characters.
+// printable returns a value that may go to a terminal: quoted, if it has control characters or is not UTF-8. Single
+// bytes from 0x80 on are control characters too, for terminals with a character set of 8 bits.
 func printable(value string) string {
-	if strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsPrint(r) }) {
+	if !utf8.ValidString(value) || strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(value)
 	}
 	return value

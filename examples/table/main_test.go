@@ -235,7 +235,7 @@ func TestDeadWriter(t *testing.T) {
 
 // TestPrintable: a value with control characters is quoted, so that it cannot control the terminal.
 func TestPrintable(t *testing.T) {
-	for value, want := range map[string]string{"blue": "blue", "Grün 本": "Grün 本", "a\x1b]0;b\x07": `"a\x1b]0;b\a"`, "a\nb": `"a\nb"`} {
+	for value, want := range map[string]string{"blue": "blue", "Grün 本": "Grün 本", "a\x1b]0;b\x07": `"a\x1b]0;b\a"`, "a\nb": `"a\nb"`, "\x9b31m": `"\x9b31m"`} {
 		if got := printable(value); got != want {
 			t.Errorf("%q is printed as %s, want %s", value, got, want)
 		}
