@@ -9,8 +9,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"net"
+	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -201,4 +203,70 @@ func TestHostileClients(t *testing.T) {
 	if p, err := c.Call(t.Context(), nil, []byte("x")); string(p) != "x" || err != nil {
 		t.Errorf("%q, %v", p, err)
 	}
+}
+
+// scarce is a listener whose first calls of Accept fail.
+type scarce struct {
+	net.Listener
+	errs []error
+}
+
+func (s *scarce) Accept() (net.Conn, error) {
+	if len(s.errs) > 0 {
+		err := s.errs[0]
+		s.errs = s.errs[1:]
+		return nil, &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", err)}
+	}
+	return s.Listener.Accept()
+}
+
+// Clients that use up the descriptors must not end the server. Any other error of Accept must end it.
+func TestServeWithoutDescriptors(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	serveOn(t, &scarce{l, []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ECONNABORTED}}, echo)
+	a, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := NewClient(a)
+	defer c.Close()
+	if p, err := c.Call(t.Context(), nil, []byte("x")); string(p) != "x" || err != nil {
+		t.Errorf("%q, %v", p, err)
+	}
+	if err := Serve(&scarce{l, []error{syscall.EINVAL}}, echo); !errors.Is(err, syscall.EINVAL) {
+		t.Errorf("Serve: %v", err)
+	}
+}
+
+// lingering is a connection whose Close waits until the other connections are closed too, like that of a stream whose
+// peer acknowledges nothing.
+type lingering struct {
+	net.Conn
+	once sync.Once
+	all  *sync.WaitGroup // those whose Close was not called
+}
+
+func (l *lingering) Close() error {
+	l.once.Do(l.all.Done)
+	l.all.Wait()
+	return l.Conn.Close()
+}
+
+// Connections whose Close lasts must not delay one another when a server ends.
+func TestServeClosesAtTheSameTime(t *testing.T) {
+	const n = 5
+	var all sync.WaitGroup
+	all.Add(n)
+	open := connections{all: make(map[net.Conn]struct{})}
+	s := Server{Handler: echo}
+	for range n {
+		_, b := pair(t)
+		open.start(&lingering{Conn: b, all: &all}, s.ServeConn)
+	}
+	hang := time.AfterFunc(30*time.Second, func() { panic("one Close waits for the next") })
+	defer hang.Stop()
+	open.close()
 }
