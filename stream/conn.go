@@ -44,6 +44,7 @@ type Conn struct {
 type objects struct {
 	pz      *dat.PZ // of this stream only, so that no other peer reaches its rings
 	ep      *dat.EP
+	cno     *dat.CNO // of this stream only; its agent handles the events that no call waits for
 	evd     *dat.EVD
 	slots   []byte // memory of control messages: receives, then sends
 	slotMem *dat.LMR
@@ -61,6 +62,7 @@ func (s *stack) newConn(remote *net.TCPAddr) (c *Conn, err error) {
 	c = &Conn{stack: s, remote: remote, linger: defaultLinger}
 	c.slots = make([]byte, (recvSlots+maxControls)*controlSize)
 	c.out.slots = allSlots
+	c.agent = c.proceed
 	c.read.wake, c.write.wake, c.closing.wake = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)
 	defer func() {
 		if err != nil {
@@ -76,7 +78,10 @@ func (s *stack) newConn(remote *net.TCPAddr) (c *Conn, err error) {
 	if c.slotMem, err = s.ia.CreateLMR(c.slots, c.pz, dat.MemLocalRead|dat.MemLocalWrite); err != nil {
 		return c, err
 	}
-	if c.evd, err = s.ia.CreateEVD(evdLength, s.cno, dat.EVDDTO|dat.EVDConnection|dat.EVDSoftware); err != nil {
+	if c.cno, err = s.ia.CreateCNO(nil); err != nil {
+		return c, err
+	}
+	if c.evd, err = s.ia.CreateEVD(evdLength, c.cno, dat.EVDDTO|dat.EVDConnection|dat.EVDSoftware); err != nil {
 		return c, err
 	}
 	if err = c.evd.Disable(); err != nil {
@@ -288,11 +293,15 @@ func (c *Conn) deliver() error {
 func (c *Conn) free() {
 	s := c.stack
 	s.forget(c)
+	c.unwatch()
 	if c.ep != nil {
 		_ = c.ep.Free()
 	}
 	if c.evd != nil {
 		_ = c.evd.Free()
+	}
+	if c.cno != nil {
+		_ = c.cno.Free()
 	}
 	if c.slotMem != nil {
 		_ = c.slotMem.Free()

@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -23,16 +22,11 @@ var errMemory = errors.New("the rings of this adapter's streams may not grow any
 type stack struct {
 	key    any // in stacks
 	ia     *dat.IA
-	own    bool // close ia with the stack
-	cno    *dat.CNO
+	own    bool         // close ia with the stack
 	memory atomic.Int64 // bytes that rings have beyond minRing
 	users  int          // guarded by opening
 
-	stop context.CancelFunc
-	over chan struct{} // closed when the goroutine has ended
-
-	mu      sync.Mutex
-	watched map[*Conn]struct{} // streams whose events the goroutine handles
+	mu sync.Mutex
 	idling
 }
 
@@ -54,7 +48,7 @@ func use(name string, ia *dat.IA) (*stack, error) {
 		s.users++
 		return s, nil
 	}
-	s := &stack{key: key, ia: ia, users: 1, over: make(chan struct{}), watched: map[*Conn]struct{}{}, idling: idling{untidy: map[*Conn]struct{}{}, interval: tidyInterval}}
+	s := &stack{key: key, ia: ia, users: 1, idling: idling{untidy: map[*Conn]struct{}{}, interval: tidyInterval}}
 	if err := s.open(name); err != nil {
 		return nil, err
 	}
@@ -62,28 +56,17 @@ func use(name string, ia *dat.IA) (*stack, error) {
 	return s, nil
 }
 
+// open opens the adapter of that name, unless the stack has one.
 func (s *stack) open(name string) (err error) {
-	if s.ia == nil {
-		o := dat.DefaultOptions()
-		o.AsyncQLen = dat.NoAsyncEVD
-		o.Limits.ListenGrace = listenGrace
-		if s.ia, err = dat.Open(name, o); err != nil {
-			return err
-		}
-		s.own = true
+	if s.ia != nil {
+		return nil
 	}
-	defer func() {
-		if err != nil {
-			s.closeObjects()
-		}
-	}()
-	if s.cno, err = s.ia.CreateCNO(nil); err != nil {
-		return err
-	}
-	var ctx context.Context
-	ctx, s.stop = context.WithCancel(context.Background())
-	go s.run(ctx)
-	return nil
+	o := dat.DefaultOptions()
+	o.AsyncQLen = dat.NoAsyncEVD
+	o.Limits.ListenGrace = listenGrace
+	s.ia, err = dat.Open(name, o)
+	s.own = err == nil
+	return err
 }
 
 // another counts one more user of a stack that is in use.
@@ -102,35 +85,8 @@ func (s *stack) release() {
 	}
 	delete(stacks, s.key)
 	s.rest()
-	s.stop()
-	<-s.over
-	s.closeObjects()
-}
-
-// closeObjects frees what open has made. Everything else is freed.
-func (s *stack) closeObjects() {
 	if s.own {
 		_ = s.ia.Close()
-		return
-	}
-	if s.cno != nil {
-		_ = s.cno.Free()
-	}
-}
-
-// run is the goroutine of the stack. It handles the events of streams whose bytes wait to be sent while no call blocks.
-func (s *stack) run(ctx context.Context) {
-	defer close(s.over)
-	var all []*Conn
-	for {
-		if _, err := s.cno.WaitContext(ctx); err != nil {
-			return
-		}
-		all = s.appendTo(all[:0], s.watched)
-		for _, c := range all {
-			c.proceed()
-		}
-		clear(all)
 	}
 }
 
@@ -144,42 +100,11 @@ func (s *stack) appendTo(all []*Conn, set map[*Conn]struct{}) []*Conn {
 	return all
 }
 
-// proceed sends what may leave by now.
-func (c *Conn) proceed() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed || c.leader != nil { // the call that leads does this
-		return
-	}
-	c.drain()
-	c.flush()
-	c.handOver(nil)
-}
-
-// watch makes events of a stream wake the goroutine.
-func (s *stack) watch(c *Conn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.watched[c] = struct{}{}
-	_ = c.evd.Enable() // fails if the adapter is closed: every call then says so
-}
-
-// forget removes a stream that ends from the sets of the stack.
+// forget removes a stream that ends from the set of the stack.
 func (s *stack) forget(c *Conn) {
-	s.unwatch(c)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.untidy, c)
-}
-
-// unwatch ends watch.
-func (s *stack) unwatch(c *Conn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.watched, c)
-	if c.evd != nil {
-		_ = c.evd.Disable()
-	}
 }
 
 // newRing allocates a ring and registers it in a zone. Bytes beyond minRing count toward maxMemory, so that a new stream always has

@@ -24,7 +24,8 @@ type blockers struct {
 	leader               *blocker  // the one inside EVD.Wait; nil for none
 	event                dat.Event // of the leader, and of drain while there is no leader
 	nudged               bool      // a software event is queued
-	watched              bool      // events notify the goroutine of the stack
+	watched              bool      // an event that no call waits for starts agent
+	agent                func(*dat.EVD)
 }
 
 func (b *blockers) all() [3]*blocker { return [3]*blocker{&b.read, &b.write, &b.closing} }
@@ -130,7 +131,7 @@ func (b *blocker) signal() {
 }
 
 // handOver is called at the end of the call b, which may have been the leader. If another call is blocked, that call
-// becomes the leader. Otherwise the goroutine of the stack sends the remaining bytes.
+// becomes the leader. Otherwise the agent sends the remaining bytes.
 func (c *Conn) handOver(b *blocker) {
 	if c.leader != nil {
 		return
@@ -144,16 +145,45 @@ func (c *Conn) handOver(b *blocker) {
 	c.watchIfDue()
 }
 
-// watchIfDue lets the goroutine of the stack handle the next events if bytes wait to be sent.
+// watchIfDue lets the agent handle the next events if bytes wait to be sent.
 func (c *Conn) watchIfDue() {
 	if due := c.leader == nil && !c.closed && c.phase != ended && !c.out.idle(); due != c.watched {
 		c.watched = due
 		if due {
-			c.stack.watch(c)
+			c.watch()
 		} else {
-			c.stack.unwatch(c)
+			c.unwatch()
 		}
 	}
+}
+
+// watch makes the next event, or a queued one, start the agent. It fails if the adapter is closed: every call then says so.
+func (c *Conn) watch() {
+	_ = c.cno.ModifyAgent(c.agent)
+	_ = c.evd.Enable()
+}
+
+// unwatch ends watch. A stream whose setup has failed may have no objects.
+func (c *Conn) unwatch() {
+	_ = c.evd.Disable()
+	_ = c.cno.ModifyAgent(nil)
+}
+
+// proceed is the agent. It sends what may leave by now. A trigger starts an agent once: proceed sets it again before it
+// looks for events, so that it misses none.
+func (c *Conn) proceed(*dat.EVD) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed || !c.watched {
+		return
+	}
+	_ = c.cno.ModifyAgent(c.agent)
+	if c.leader != nil { // the call that leads does this
+		return
+	}
+	c.drain()
+	c.flush()
+	c.handOver(nil)
 }
 
 // interrupt ends the waiting of a blocked call, which then looks at its condition again.
