@@ -200,7 +200,7 @@ func TestNothingIsLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := keep.stack.memory.Load(); got != 0 {
+	if got := keep.stack.memory.total(); got != 0 {
 		t.Errorf("rings have %d bytes too many", got)
 	}
 	all, err := a.Connections()

@@ -72,7 +72,7 @@ func (s *stack) newConn(remote *net.TCPAddr) (c *Conn, err error) {
 	if c.pz, err = s.ia.CreatePZ(); err != nil {
 		return c, err
 	}
-	if c.in.first, err = s.newRing(c.pz, minRing, dat.MemLocalWrite|dat.MemRemoteWrite); err != nil {
+	if c.in.first, err = c.newRing(minRing, dat.MemLocalWrite|dat.MemRemoteWrite); err != nil {
 		return c, err
 	}
 	if c.slotMem, err = s.ia.CreateLMR(c.slots, c.pz, dat.MemLocalRead|dat.MemLocalWrite); err != nil {
@@ -307,7 +307,7 @@ func (c *Conn) free() {
 		_ = c.slotMem.Free()
 	}
 	for _, r := range []ring{c.in.first, c.in.second, c.in.announced, c.out.first, c.out.second} {
-		s.freeRing(r)
+		c.freeRing(r)
 	}
 	if c.pz != nil {
 		_ = c.pz.Free()

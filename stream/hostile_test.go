@@ -308,7 +308,7 @@ func (hc *hostileCase) try(t testing.TB, acts ...byte) {
 
 // left reports what the streams have left behind.
 func (hc *hostileCase) left(t testing.TB) {
-	if n := hc.l.stack.memory.Load(); n != 0 {
+	if n := hc.l.stack.memory.total(); n != 0 {
 		t.Errorf("rings have %d bytes too many", n)
 	}
 	if all, err := hc.l.stack.ia.Connections(); err != nil || len(all) > 0 {

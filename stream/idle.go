@@ -6,13 +6,17 @@ import "time"
 // looks gives the memory of its rings back.
 const tidyInterval = time.Second
 
+// hurryInterval is the least time between two looks, because a look costs time for each stream with large rings.
+const hurryInterval = 100 * time.Millisecond
+
 // idling is the part of a stack that takes the memory of large rings from idle streams. stack.mu guards the fields.
 // One timer serves all streams. It runs only while untidy has streams.
 type idling struct {
 	untidy   map[*Conn]struct{} // streams with a ring, here or at the peer, that an idle stream does not have
 	timer    *time.Timer
 	interval time.Duration // tidyInterval, except in tests
-	short    bool          // the rings have reached maxMemory: the next look takes memory from streams that are used, too
+	looked   time.Time     // when the stack last looked
+	short    bool          // a ring could not grow: the next look takes memory from streams that are used, too
 }
 
 // usage is what a stack knows of a stream.
@@ -53,13 +57,13 @@ func (s *stack) rest() {
 	}
 }
 
-// hurry makes the stack look for memory at once, because a ring could not grow.
+// hurry makes the stack look for memory soon, because a ring could not grow.
 func (s *stack) hurry() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.short && len(s.untidy) > 0 {
 		s.short = true
-		s.start(0)
+		s.start(max(0, hurryInterval-time.Since(s.looked)))
 	}
 }
 
@@ -74,16 +78,17 @@ func (s *stack) tidy() {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.looked = time.Now()
 	switch {
 	case s.short: // a ring could not grow meanwhile
-		s.start(0)
+		s.start(hurryInterval)
 	case len(s.untidy) > 0:
 		s.start(s.interval)
 	}
 }
 
-// tidy shrinks the rings of a stream that has not been used since the last call, or anyway if memory is short. Bytes
-// in a ring keep it as it is.
+// tidy shrinks the rings of a stream that has not been used since the last call. If memory is short, it shrinks those of
+// addresses that use up their share, too. Bytes in a ring keep it as it is.
 func (c *Conn) tidy(short bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,7 +96,7 @@ func (c *Conn) tidy(short bool) {
 		return
 	}
 	c.drain() // the peer may have shrunk its ring
-	if !c.used || short {
+	if !c.used || short && c.stack.memory.short(c.peer()) {
 		c.shrink()
 	}
 	c.used = false
@@ -115,7 +120,7 @@ func (c *Conn) tidied() bool {
 // shrink frees the send ring, and replaces the receive ring by one of the first size, if they are empty.
 func (c *Conn) shrink() {
 	if b := &c.out; b.done == b.wrote && !b.growing() && !b.lent {
-		c.stack.freeRing(b.first)
+		c.freeRing(b.first)
 		b.first = ring{}
 	}
 	if b := &c.in; b.received == b.consumed && b.size() > minRing && !b.growing() && b.announced.buf == nil {

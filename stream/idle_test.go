@@ -2,6 +2,7 @@ package stream
 
 import (
 	"io"
+	"net/netip"
 	"runtime"
 	"testing"
 	"time"
@@ -60,7 +61,7 @@ func TestShrink(t *testing.T) {
 				if c.in.size() != minRing || c.out.size() != 0 || c.in.growing() {
 					t.Errorf("rings of %d and %d bytes", c.in.size(), c.out.size())
 				}
-				if n := c.stack.memory.Load(); n != 0 {
+				if n := c.stack.memory.total(); n != 0 {
 					t.Errorf("rings have %d bytes too many", n)
 				}
 			}
@@ -90,8 +91,12 @@ func TestShrinkKeepsBytes(t *testing.T) {
 			t.Fatalf("bytes differ behind %d", total)
 		}
 		total += n
-		y.tidy(true)
-		x.tidy(true)
+		for _, c := range []*Conn{y, x} {
+			c.mu.Lock()
+			c.used = false
+			c.mu.Unlock()
+			c.tidy(false)
+		}
 	}
 	if err := <-done; err != nil {
 		t.Error(err)
@@ -120,8 +125,8 @@ func TestMemoryShort(t *testing.T) {
 	}
 	grow(t, x, y)
 	for _, c := range []*Conn{x, y} {
-		c.stack.memory.Add(maxMemory)
-		defer c.stack.memory.Add(-maxMemory)
+		c.stack.memory.give(c.peer(), -maxMemory)
+		defer c.stack.memory.give(c.peer(), maxMemory)
 		go func() { _, _ = io.Copy(io.Discard, c) }() // handles the events of the stream
 	}
 	const size = 64 << 10
@@ -142,8 +147,55 @@ func TestMemoryShort(t *testing.T) {
 		}
 	}
 	for _, c := range []*Conn{x, y} {
-		for c.stack.memory.Load() > maxMemory {
+		for c.stack.memory.total() > maxMemory {
 			runtime.Gosched()
 		}
+	}
+}
+
+// total returns the bytes by which all rings have grown.
+func (m *memory) total() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.used
+}
+
+// TestMemoryShares: an address, or a network, that grows rings as far as it can leaves memory for others, and does not
+// make them give theirs back.
+func TestMemoryShares(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		hosts int
+		most  int
+	}{
+		{"an address", 1, maxMemory / 2},
+		{"a network", 200, maxMemory / 5 * 4},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a, b := sim(t, simlink.Config{})
+			x, y := newPair(t, a, b)
+			s := y.stack
+			s.interval = time.Hour
+			hogs := map[netip.Addr]int{}
+			for host := range c.hosts {
+				hog := netip.AddrFrom4([4]byte{192, 0, 2, byte(host)})
+				for s.memory.take(hog, maxRing-minRing) {
+					hogs[hog] += maxRing - minRing
+				}
+			}
+			if n := s.memory.total(); n > c.most || n < c.most/10*9 {
+				t.Errorf("it grows by %d bytes; want about %d", n, c.most)
+			}
+			grow(t, x, y)
+			size := y.in.size()
+			s.hurry()
+			s.tidy()
+			if y.in.size() != size || size == minRing {
+				t.Errorf("the receive ring of another network has %d bytes, then %d", size, y.in.size())
+			}
+			for hog, n := range hogs {
+				s.memory.give(hog, n)
+			}
+		})
 	}
 }

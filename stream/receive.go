@@ -114,7 +114,7 @@ func (c *Conn) consume(n int) {
 // retireIn frees the first receive ring if it has no bytes left and there is a second one.
 func (c *Conn) retireIn() {
 	if old, ok := c.in.retire(c.in.consumed); ok {
-		c.stack.freeRing(old)
+		c.freeRing(old)
 	}
 }
 
@@ -128,7 +128,7 @@ func (c *Conn) enlarge() {
 // announce allocates a receive ring of another size, and announces it to the peer. Without memory, the stream goes on
 // with the ring that it has.
 func (c *Conn) announce(size int) {
-	r, err := c.stack.newRing(c.pz, size, dat.MemLocalWrite|dat.MemRemoteWrite)
+	r, err := c.newRing(size, dat.MemLocalWrite|dat.MemRemoteWrite)
 	if err != nil {
 		return
 	}

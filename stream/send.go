@@ -152,9 +152,9 @@ func (c *Conn) makeRoom(n int) error {
 	for size < n {
 		size *= 2
 	}
-	r, err := c.stack.newRing(c.pz, min(size, maxRing), dat.MemLocalRead)
+	r, err := c.newRing(min(size, maxRing), dat.MemLocalRead)
 	if err != nil && b.size() == 0 {
-		r, err = c.stack.newRing(c.pz, minRing, dat.MemLocalRead)
+		r, err = c.newRing(minRing, dat.MemLocalRead)
 	}
 	if err != nil {
 		if b.size() > 0 {
@@ -239,6 +239,6 @@ func (c *Conn) completed(cookie uint64) {
 	b.done = cookie
 	b.posts--
 	if old, ok := b.retire(b.done); ok {
-		c.stack.freeRing(old)
+		c.freeRing(old)
 	}
 }

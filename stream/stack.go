@@ -1,30 +1,23 @@
 package stream
 
 import (
-	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/datxdp/datxdp/dat"
 )
 
-// maxMemory is the number of bytes by which the rings of all streams of an adapter together may grow.
-const maxMemory = 256 << 20
-
 // listenGrace is dat.Limits.ListenGrace of adapters that this package opens: a port at which nobody listens is refused
 // at once, as with TCP. It is shorter than the time after which a connection request is repeated.
 const listenGrace = time.Millisecond
-
-var errMemory = errors.New("the rings of this adapter's streams may not grow any further")
 
 // stack is an open adapter with its streams and listeners, its users. The last user closes it.
 type stack struct {
 	key    any // in stacks
 	ia     *dat.IA
-	own    bool         // close ia with the stack
-	memory atomic.Int64 // bytes that rings have beyond minRing
-	users  int          // guarded by opening
+	own    bool // close ia with the stack
+	memory memory
+	users  int // guarded by opening
 
 	mu sync.Mutex
 	idling
@@ -105,34 +98,4 @@ func (s *stack) forget(c *Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.untidy, c)
-}
-
-// newRing allocates a ring and registers it in a zone. Bytes beyond minRing count toward maxMemory, so that a new stream always has
-// its rings, however large those of others are.
-func (s *stack) newRing(pz *dat.PZ, size int, priv dat.MemPriv) (r ring, err error) {
-	if s.memory.Add(int64(size-minRing)) > maxMemory && size > minRing {
-		s.memory.Add(int64(minRing - size))
-		s.hurry()
-		return r, errMemory
-	}
-	r.buf = make([]byte, size)
-	if r.mem, err = s.ia.CreateLMR(r.buf, pz, priv); err != nil {
-		s.memory.Add(int64(minRing - size))
-		return ring{}, err
-	}
-	return r, nil
-}
-
-// freeRing frees a ring, which may be the zero ring.
-func (s *stack) freeRing(r ring) {
-	if r.mem == nil {
-		return
-	}
-	_ = r.mem.Free() // fails only if the adapter is closed
-	s.memory.Add(int64(minRing - len(r.buf)))
-}
-
-// remote returns the ring as the peer addresses it.
-func (r *ring) remote() remoteRing {
-	return remoteRing{context: r.mem.RMRContext(), address: r.mem.Address(), size: uint32(len(r.buf))}
 }
