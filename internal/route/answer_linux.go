@@ -114,11 +114,14 @@ func (t *Table) confirm(addr netip.Addr, mac [6]byte) {
 }
 
 // pause sleeps for d and reports whether the table is still open.
-func (t *Table) pause(d time.Duration) bool {
+func (t *Table) pause(d time.Duration) bool { return pause(t.done, d) }
+
+// pause sleeps for d. It returns false as soon as done is closed.
+func pause(done <-chan struct{}, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
-	case <-t.done:
+	case <-done:
 		return false
 	case <-timer.C:
 		return true

@@ -1,10 +1,13 @@
 package route
 
 import (
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
 
 	"github.com/datxdp/datxdp/internal/lab"
 )
@@ -71,4 +74,39 @@ func (w *world) reportAddress() {
 		w.must(w.nl[lab.A].AddrReplace(w.veth[lab.A], addr))
 		w.until("the report of the address", func() bool { return version() != was })
 	}
+}
+
+// A host that floods the kernel with changes of neighbours makes messages to the table get lost. Reading everything again
+// takes only its share of the processor.
+func TestLostMessagesAreBounded(t *testing.T) {
+	w := newWorld(t)
+	var events *nl.NetlinkSocket
+	w.on(lab.A, func() (err error) {
+		events, err = nl.Subscribe(syscall.NETLINK_ROUTE, syscall.RTNLGRP_NEIGH)
+		return err
+	})
+	const cost = 20 * time.Millisecond
+	var worked atomic.Int64
+	done, ended := make(chan struct{}), make(chan struct{})
+	start := time.Now()
+	go func() {
+		defer close(ended)
+		follow(events, done, func(*syscall.NetlinkMessage) {}, func() {
+			worked.Add(int64(cost))
+			for end := time.Now().Add(cost); time.Now().Before(end); { // work
+			}
+		})
+	}()
+	most := func() time.Duration { return (lookupBurst+time.Since(start))/lookupShare + cost }
+	n := netlink.Neigh{LinkIndex: w.table.index, State: netlink.NUD_PERMANENT, IP: lab.B.Addr4().AsSlice(), HardwareAddr: lab.B.MAC()}
+	for i := 0; time.Since(start) < 5*most(); i++ {
+		n.HardwareAddr[5] = byte(i)
+		w.must(w.nl[lab.A].NeighSet(&n))
+	}
+	close(done)
+	if got := time.Duration(worked.Load()); got == 0 || got > most() {
+		t.Errorf("%v of work in %v, want some and at most %v", got, time.Since(start), most())
+	}
+	events.Close()
+	<-ended
 }

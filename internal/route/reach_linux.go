@@ -214,12 +214,8 @@ func (r *Reach) keep() {
 			return
 		case <-r.poke:
 		}
-		timer := time.NewTimer(max(settle, time.Until(lookups.paid)))
-		select {
-		case <-r.done:
-			timer.Stop()
+		if !pause(r.done, max(settle, time.Until(lookups.paid))) {
 			return
-		case <-timer.C:
 		}
 		began := time.Now()
 		_ = r.readRoutes() // on an error the known state stays

@@ -21,9 +21,12 @@ const (
 func (t *Table) watch() { follow(t.events, t.done, t.apply, t.resync) }
 
 // follow calls apply for each message of the kernel until the socket is closed. It calls lost when messages were lost.
+// A host of the link that floods the kernel with changes of neighbours makes it lose messages, so the processor time of
+// lost is limited.
 //
 // System calls: recvfrom (netlink).
 func follow(events *nl.NetlinkSocket, done <-chan struct{}, apply func(*syscall.NetlinkMessage), lost func()) {
+	var resyncs budget
 	for {
 		messages, from, err := events.Receive()
 		select {
@@ -35,7 +38,10 @@ func follow(events *nl.NetlinkSocket, done <-chan struct{}, apply func(*syscall.
 		case errors.Is(err, os.ErrClosed):
 			return
 		case err != nil: // ENOBUFS
+			began := time.Now()
 			lost()
+			resyncs.charge(began, time.Now())
+			pause(done, time.Until(resyncs.paid)) // messages that are lost in this time cause the next call
 		case from.Pid == nl.PidKernel:
 			for i := range messages {
 				apply(&messages[i])
