@@ -2,7 +2,9 @@ package route
 
 import (
 	"errors"
+	"net/netip"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -65,4 +67,16 @@ func moveTo(l *lab.Lab, nl *netlink.Handle, veth netlink.Link) error {
 		}
 		return errors.Join(nl.LinkSetNsFd(veth, int(ns.Fd())), ns.Close())
 	})
+}
+
+// A router advertisement adds an address, which the kernel lists first. Permanent addresses precede it.
+func TestPermanentAddressesComeFirst(t *testing.T) {
+	w := newWorld(t)
+	w.reportAddress()
+	w.table.Refresh()
+	addrs := w.table.Interface().Addrs
+	added := netip.MustParsePrefix("fd99::1/64")
+	if i, j := slices.Index(addrs, netip.PrefixFrom(lab.A.Addr6(), 64)), slices.Index(addrs, added); i < 0 || j < i {
+		t.Errorf("addresses %v, want %v before %v", addrs, lab.A.Addr6(), added)
+	}
 }

@@ -26,7 +26,7 @@ type Interface struct {
 	Up       bool
 	// Carrier means that the driver has a link partner and can transmit.
 	Carrier bool
-	Addrs   []netip.Prefix
+	Addrs   []netip.Prefix // IPv6 addresses that are not permanent come last
 	// Gone says whether the interface has left the namespace; the other fields then keep the last state.
 	Gone Fate
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -166,6 +167,7 @@ func (t *Table) readInterface(tell bool) error {
 		state.Below = a.ParentIndex
 	}
 	copy(state.MAC[:], a.HardwareAddr)
+	slices.SortStableFunc(list, func(a, b netlink.Addr) int { return rankOf(&a) - rankOf(&b) })
 	for i := range list {
 		bits, _ := list[i].Mask.Size()
 		state.Addrs = append(state.Addrs, netip.PrefixFrom(address(list[i].IP), bits))
@@ -175,6 +177,15 @@ func (t *Table) readInterface(tell bool) error {
 		t.tell()
 	}
 	return nil
+}
+
+// rankOf returns 1 for an IPv6 address that a router advertisement may have made, or that is deprecated (RFC 4862 §5.5), and
+// otherwise 0. The kernel lists the newest IPv6 address first, and any host of the link can send router advertisements.
+func rankOf(a *netlink.Addr) int {
+	if a.IP.To4() == nil && a.Flags&(syscall.IFA_F_PERMANENT|syscall.IFA_F_DEPRECATED) != syscall.IFA_F_PERMANENT {
+		return 1
+	}
+	return 0
 }
 
 // listAddrs lists the addresses of an interface. If any address of the host changes meanwhile, the list may be
