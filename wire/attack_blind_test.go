@@ -73,14 +73,33 @@ func TestAttack03SpoofedConnectFlood(t *testing.T) {
 }
 
 // connect makes the victim receive a Connect with a valid cookie, as only the owner of the address could send it.
-func (s *siege) connect(from netip.AddrPort, cid uint32) {
+func (s *siege) connect(from netip.AddrPort, cid uint32) { s.connectWith(from, cid, 0) }
+
+func (s *siege) connectWith(from netip.AddrPort, cid uint32, flags proto.Flags) {
 	s.guise.as = func() netip.AddrPort { return from }
-	h := proto.Header{Type: proto.Connect, PSN: seq.Num(cid)}
+	h := proto.Header{Type: proto.Connect, PSN: seq.Num(cid), Flags: flags}
 	hi := proto.Hello{CID: cid, Tag: cid, MTU: 1472, Window: minPeerWindow, Qual: service}
 	hi.Cookie = s.victim.eng.cookie(&requestKey{from: from}, &h, &hi, s.net.Now()/int64(cookieLife))
 	var body [proto.HelloSize]byte
 	hi.Put(body[:])
 	s.strike(&h, body[:])
+}
+
+// Attack 3: Connects from source port 0, to which no answer can be sent. They must not become requests: the consumer could
+// not answer such a request, so each copy of the packet would be a new one.
+func TestAttack03NoPortForTheAnswer(t *testing.T) {
+	s := newSiege(t)
+	e := s.victim.eng
+	const count = 100
+	bad := e.stats.BadPackets
+	s.unmoved("Connects", func() {
+		for range count {
+			s.connectWith(netip.MustParseAddrPort("192.0.2.1:0"), 1, proto.SourcePort)
+		}
+	})
+	if n := len(s.victim.arrived); n != 0 || s.out.packets != 0 || e.stats.BadPackets-bad != count {
+		t.Errorf("%d requests and %d answers, want none; %d bad packets, want %d", n, s.out.packets, e.stats.BadPackets-bad, count)
+	}
 }
 
 // Attack 3: the attackers flood the victim with Connects. The cookies are valid, because the attackers receive packets

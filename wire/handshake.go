@@ -173,20 +173,22 @@ func (e *Engine) control(h *proto.Header, bufs []link.Buf, total int) (kept bool
 }
 
 // handleConnect handles a connection request:
+//   - a Connect that names no port for the answer is dropped,
 //   - a Connect without a valid cookie gets a Challenge, and no state is kept,
 //   - a Connect for which there is no service or no connection place gets a Reject, and no state is kept,
 //   - a Connect above the limit of half-open requests, or from a blocked address, is dropped,
 //   - any other Connect is delivered to the service of its qualifier.
 func (e *Engine) handleConnect(h *proto.Header, body []byte, bufs []link.Buf) (kept bool) {
 	var hi proto.Hello
-	if h.Tag != 0 || !hi.Parse(body) || !validHello(&hi) {
+	from := e.link.Source(&bufs[0])
+	if h.Tag != 0 || !hi.Parse(body) || !validHello(&hi) || e.portOf(h, &hi, from) == 0 {
 		e.stats.BadPackets++
 		return false
 	}
 	if hi.Refused != 0 {
 		return e.refuse(h, &hi, bufs, proto.ReasonOption)
 	}
-	key := requestKey{e.link.Source(&bufs[0]), hi.CID, hi.Tag}
+	key := requestKey{from, hi.CID, hi.Tag}
 	if r := e.requests[key]; r != nil {
 		e.repeatAnswer(r)
 		return false
