@@ -223,7 +223,7 @@ func (c *CR) logLine(message string, d *driver) logLine {
 // resolve returns the driver of the engine that has the request, and the path from that engine to the requester.
 func (c *CR) resolve() (*driver, link.Path, error) {
 	d := c.ia.a.drivers[c.req.Engine().Index()]
-	path, err := d.link.Resolve(c.req.From, uint16(c.req.Port))
+	path, err := d.link.ResolveFrom(c.req.To, c.req.From, uint16(c.req.Port))
 	return d, path, datError(err)
 }
 

@@ -15,11 +15,11 @@ type cutOff struct {
 	cut *atomic.Bool
 }
 
-func (c cutOff) Resolve(to netip.AddrPort, entropy uint16) (link.Path, error) {
+func (c cutOff) ResolveFrom(from netip.Addr, to netip.AddrPort, entropy uint16) (link.Path, error) {
 	if c.cut.Load() {
 		return 0, link.ErrUnreachable
 	}
-	return c.Link.Resolve(to, entropy)
+	return c.Link.ResolveFrom(from, to, entropy)
 }
 
 // undecided returns the number of connection requests of an adapter that are not answered yet.

@@ -202,7 +202,7 @@ func (ia *IA) refuseRequests() {
 		})
 		for _, r := range undecided {
 			r.User.(*CR).finish()
-			path, err := d.link.Resolve(r.From, uint16(r.Port))
+			path, err := d.link.ResolveFrom(r.To, r.From, uint16(r.Port))
 			_ = d.runPolled(func(e *wire.Engine) error {
 				if err != nil {
 					return e.Forget(r)

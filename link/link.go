@@ -98,8 +98,8 @@ var (
 // Link moves batches of packets over one queue. The protocol sees UDP payload only: a link handles Ethernet, VLAN, IP
 // and UDP headers, neighbours and checksums.
 //
-// Threading. Recv, Alloc, Send, Free and Source belong to one owner at a time. Any goroutine may call Wait, Wake, Caps,
-// Stats, Local, Resolve, Release and PathMTU at any time. Close is the owner's last call; it ends every Wait.
+// Threading. Recv, Alloc, Send, Free, Source and Target belong to one owner at a time. Any goroutine may call Wait, Wake,
+// Caps, Stats, Local, Resolve, ResolveFrom, Release and PathMTU at any time. Close is the owner's last call; it ends every Wait.
 //
 // None of the owner's calls blocks or allocates.
 type Link interface {
@@ -121,6 +121,10 @@ type Link interface {
 	// Source returns the source address and UDP port of the packet that begins with b. b must be unchanged since Recv.
 	Source(b *Buf) netip.AddrPort
 
+	// Target returns the address of this host to which the packet that begins with b was sent. b must be unchanged since
+	// Recv.
+	Target(b *Buf) netip.Addr
+
 	// Wait sleeps until a packet may have arrived, Wake is called, the link is closed, or d has passed (d < 0: no
 	// limit). It may return earlier. If Wake is called while no Wait is in progress, the next Wait returns at once.
 	Wait(d time.Duration)
@@ -135,6 +139,10 @@ type Link interface {
 	// port, it derives it from entropy, because RSS and ECMP hash on the port. Resolve does not wait for the neighbour
 	// (ARP, NDP). Packets sent before the neighbour is known are dropped and counted.
 	Resolve(to netip.AddrPort, entropy uint16) (Path, error)
+
+	// ResolveFrom is like Resolve, but packets of the path leave from the given address of this host, if the link
+	// receives on that address. A peer ignores packets from another address than the one that it sent to.
+	ResolveFrom(from netip.Addr, to netip.AddrPort, entropy uint16) (Path, error)
 
 	// Release ends a path. Packets that are sent on it afterwards are dropped and counted.
 	Release(Path)

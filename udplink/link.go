@@ -169,6 +169,9 @@ func (l *Link) Free(bufs []link.Buf) {
 // Source implements link.Link.
 func (l *Link) Source(b *link.Buf) netip.AddrPort { return l.sock.source(b.Frame) }
 
+// Target implements link.Link.
+func (l *Link) Target(*link.Buf) netip.Addr { return l.local.Addr() }
+
 // Refused implements link.Reporter. Recv reads the reports that it returns.
 func (l *Link) Refused(to []link.Report) int { return l.sock.reports(to) }
 

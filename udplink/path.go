@@ -40,6 +40,11 @@ func (l *Link) Resolve(to netip.AddrPort, _ uint16) (link.Path, error) {
 	return p, nil
 }
 
+// ResolveFrom implements link.Link. The link has only one address.
+func (l *Link) ResolveFrom(_ netip.Addr, to netip.AddrPort, entropy uint16) (link.Path, error) {
+	return l.Resolve(to, entropy)
+}
+
 // payload returns the largest payload of packets on a route with this MTU; 0 means an unknown MTU.
 func (l *Link) payload(mtu int) int64 {
 	if mtu == 0 {

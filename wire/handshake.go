@@ -109,6 +109,7 @@ type requestKey struct {
 // Request is a received connection request. Its exported fields do not change, except User.
 type Request struct {
 	From    netip.AddrPort // address and port at which the requester receives
+	To      netip.Addr     // address of this host to which the requester has sent; the answer has to leave from it
 	Qual    uint64
 	Port    uint64 // the requester's port qualifier
 	Private []byte // private data of the requester; the service owns it
@@ -208,7 +209,7 @@ func (e *Engine) handleConnect(h *proto.Header, body []byte, bufs []link.Buf) (k
 	case !e.conns.room(key.from.Addr()):
 		return e.refuse(h, &hi, bufs, proto.ReasonResources)
 	}
-	if r := e.newRequest(s, key, h, &hi); !s.Arrive(r) {
+	if r := e.newRequest(s, key, e.link.Target(&bufs[0]), h, &hi); !s.Arrive(r) {
 		e.forget(r)
 		return e.refuse(h, &hi, bufs, proto.ReasonBacklog)
 	}
@@ -228,9 +229,9 @@ func (e *Engine) repeatAnswer(r *Request) {
 }
 
 // newRequest creates a request and counts it as half-open.
-func (e *Engine) newRequest(s Service, key requestKey, h *proto.Header, hi *proto.Hello) *Request {
+func (e *Engine) newRequest(s Service, key requestKey, to netip.Addr, h *proto.Header, hi *proto.Hello) *Request {
 	from := netip.AddrPortFrom(key.from.Addr(), e.portOf(h, hi, key.from))
-	r := &Request{From: from, Qual: hi.Qual, Port: hi.Port, Private: slices.Clone(hi.Private),
+	r := &Request{From: from, To: to, Qual: hi.Qual, Port: hi.Port, Private: slices.Clone(hi.Private),
 		ReadIn: int(hi.ReadIn), ReadOut: int(hi.ReadOut),
 		eng: e, service: s, connect: &connect{header: *h, hello: *hi}, key: key}
 	r.connect.hello.Private = nil

@@ -139,6 +139,14 @@ func sourceOf(h []byte) netip.Addr {
 	return netip.AddrFrom4([4]byte(h[v4Src : v4Src+4]))
 }
 
+// targetOf returns the destination address of the IP header at the beginning of h.
+func targetOf(h []byte) netip.Addr {
+	if h[0]>>4 == 6 {
+		return netip.AddrFrom16([16]byte(h[v6Dst:]))
+	}
+	return netip.AddrFrom4([4]byte(h[v4Dst:]))
+}
+
 // fill4 writes the lengths and the header checksum of the IPv4 and UDP headers in h. size is the length of the payload
 // in bytes. The UDP checksum becomes 0, which means that there is no checksum: the protocol above UDP has a stronger
 // checksum.

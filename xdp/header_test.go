@@ -31,14 +31,6 @@ func resum(packet []byte) {
 	be.PutUint16(h[v4Sum:], ^fold(sum(h, 0)))
 }
 
-// targetOf returns the destination address of the IP header at the beginning of h.
-func targetOf(h []byte) netip.Addr {
-	if h[0]>>4 == 6 {
-		return netip.AddrFrom16([16]byte(h[v6Dst:]))
-	}
-	return netip.AddrFrom4([4]byte(h[v4Dst:]))
-}
-
 func TestHeaders(t *testing.T) {
 	payload := []byte("seventeen bytes..")
 	v4 := packetFor(t, "10.0.0.1", "10.0.0.2", payload)

@@ -84,6 +84,15 @@ func (s *Socket) Source(b *link.Buf) netip.AddrPort {
 	return netip.AddrPortFrom(sourceOf(s.umem.mem[payload-int(n.headers)+int(n.ip):]), port)
 }
 
+// Target implements link.Link.
+func (s *Socket) Target(b *link.Buf) netip.Addr {
+	headers, _, ok := s.receivedHeaders(b)
+	if !ok {
+		return netip.Addr{}
+	}
+	return targetOf(headers[s.pool.notes[b.Frame].ip:])
+}
+
 // noteOf returns the note that Recv made about a packet's first frame. It returns nil if the frame is not from Recv, or
 // if Data no longer begins where Recv set it.
 func (s *Socket) noteOf(b *link.Buf) *note {

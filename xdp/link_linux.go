@@ -24,7 +24,12 @@ func (s *Socket) Caps() link.Caps {
 // Resolve implements link.Link. It derives the path's source port from entropy, within the dynamic port range of IANA
 // (RFC 6335 §6).
 func (s *Socket) Resolve(to netip.AddrPort, entropy uint16) (link.Path, error) {
-	p, err := s.resolve(netip.AddrPortFrom(to.Addr().Unmap(), to.Port()), entropyPort(entropy))
+	return s.ResolveFrom(netip.Addr{}, to, entropy)
+}
+
+// ResolveFrom implements link.Link.
+func (s *Socket) ResolveFrom(from netip.Addr, to netip.AddrPort, entropy uint16) (link.Path, error) {
+	p, err := s.resolve(from, netip.AddrPortFrom(to.Addr().Unmap(), to.Port()), entropyPort(entropy))
 	if err != nil {
 		return 0, err
 	}
@@ -38,7 +43,7 @@ func (s *Socket) Resolve(to netip.AddrPort, entropy uint16) (link.Path, error) {
 
 func entropyPort(entropy uint16) uint16 { return 0xc000 | entropy&0x3fff }
 
-func (s *Socket) resolve(to netip.AddrPort, port uint16) (*path, error) {
+func (s *Socket) resolve(from netip.Addr, to netip.AddrPort, port uint16) (*path, error) {
 	if why := s.ended.Load(); why != nil {
 		return nil, *why
 	}
@@ -52,12 +57,14 @@ func (s *Socket) resolve(to netip.AddrPort, port uint16) (*path, error) {
 	if err != nil {
 		return nil, err
 	}
-	src := s.source(to.Addr(), h.Source())
-	if !src.IsValid() {
+	if !s.owns(from) {
+		from = s.source(to.Addr(), h.Source())
+	}
+	if !from.IsValid() {
 		s.router.Release(h)
 		return nil, fmt.Errorf("xdp: %v: the interface had no address of this family when it was opened: %w", to, link.ErrUnreachable)
 	}
-	p, err := newPath(s.mac, netip.AddrPortFrom(src, port), to, h)
+	p, err := newPath(s.mac, netip.AddrPortFrom(from, port), to, h)
 	if err != nil {
 		s.router.Release(h)
 	}

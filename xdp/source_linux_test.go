@@ -31,6 +31,9 @@ func TestSource(t *testing.T) {
 		if got := k.s.Source(&bufs[0]); got != want {
 			t.Errorf("%+v: %v, want %v", tc, got, want)
 		}
+		if got := k.s.Target(&bufs[0]); got.String() != tc.dst {
+			t.Errorf("%+v: the target is %v", tc, got)
+		}
 		if n := testing.AllocsPerRun(100, func() { k.s.Source(&bufs[0]) }); n != 0 {
 			t.Errorf("%+v: %v allocations, want 0", tc, n)
 		}

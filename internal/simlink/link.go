@@ -178,6 +178,9 @@ func (l *Link) Source(b *link.Buf) netip.AddrPort {
 	return l.ways[b.Frame].from.addr
 }
 
+// Target implements link.Link.
+func (l *Link) Target(*link.Buf) netip.Addr { return l.at.addr.Addr() }
+
 // Local implements link.Link.
 func (l *Link) Local() netip.AddrPort { return l.at.addr }
 

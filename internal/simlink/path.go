@@ -20,6 +20,11 @@ func (l *Link) Resolve(to netip.AddrPort, _ uint16) (link.Path, error) {
 	return p, nil
 }
 
+// ResolveFrom implements link.Link. The link has only one address.
+func (l *Link) ResolveFrom(_ netip.Addr, to netip.AddrPort, entropy uint16) (link.Path, error) {
+	return l.Resolve(to, entropy)
+}
+
 // Release implements link.Link. It panics on a path that is not in use.
 func (l *Link) Release(p link.Path) {
 	if l.paths.Remove(p) == nil {

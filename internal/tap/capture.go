@@ -77,9 +77,14 @@ func (c *Capture) join(pkt []link.Buf) []byte {
 
 // Resolve implements link.Link.
 func (c *Capture) Resolve(to netip.AddrPort, entropy uint16) (link.Path, error) {
+	return c.ResolveFrom(netip.Addr{}, to, entropy)
+}
+
+// ResolveFrom implements link.Link.
+func (c *Capture) ResolveFrom(from netip.Addr, to netip.AddrPort, entropy uint16) (link.Path, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p, err := c.Link.Resolve(to, entropy)
+	p, err := c.Link.ResolveFrom(from, to, entropy)
 	if err == nil {
 		c.paths[p] = netip.AddrPortFrom(to.Addr().Unmap(), to.Port())
 	}
