@@ -75,7 +75,7 @@ func (b *bell) close() bool {
 
 // wait sleeps until the socket is readable, the bell rings or d has passed.
 //
-// System calls: those of park.Sleeper; ppoll, read.
+// System calls: those of park.Sleeper.Sleep; read.
 func (s *batch) wait(d time.Duration) {
 	if d == 0 {
 		return
@@ -86,23 +86,14 @@ func (s *batch) wait(d time.Duration) {
 	if b.closed.Load() {
 		return
 	}
-	var limit *unix.Timespec
-	if d > 0 {
-		ts := unix.NsecToTimespec(int64(d))
-		limit = &ts
-	}
-	fds := [2]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN}, {Fd: int32(b.fd), Events: unix.POLLIN}}
 	b.waiters.Add(1)
-	if b.sleeper.Sleep(s.fd, d) {
-		limit = &unix.Timespec{}
-	} // otherwise another goroutine sleeps there
-	n, _ := unix.Ppoll(fds[:], limit, nil) // an interrupted call is an early return
+	cause := b.sleeper.Sleep(s.fd, d)
 	b.waiters.Add(-1)
 	s.link.stats.wakeups.Add(1)
-	if n > 0 && fds[1].Revents != 0 {
+	if cause&park.Rung != 0 {
 		b.consume()
 	}
-	if n > 0 && fds[0].Revents&unix.POLLERR != 0 {
+	if cause&park.Failed != 0 {
 		s.errs.pending.Store(true)
 	}
 }

@@ -25,7 +25,7 @@ type waiting struct {
 
 // Wait implements link.Link.
 //
-// System calls: ppoll, which in copy mode also transmits; those of park.Sleeper; read, after a Wake.
+// System calls: those of park.Sleeper.Sleep; read, after a Wake.
 func (s *Socket) Wait(d time.Duration) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -40,7 +40,7 @@ func (s *Socket) Wait(d time.Duration) {
 	if s.stall.Load() == pending && (d < 0 || d > pendingPoll) {
 		d = pendingPoll
 	}
-	s.parkOrPoll(d)
+	s.sleep(d)
 }
 
 // leaving reports whether Wait must return because Close or reopen needs mu.
@@ -51,46 +51,22 @@ func (s *Socket) arrived() bool {
 	return atomic.LoadUint32(s.rx.producer) != atomic.LoadUint32(s.rx.consumer)
 }
 
-// parkOrPoll sleeps without a processor of the Go scheduler (package park). If another goroutine sleeps in this way
-// already, parkOrPoll calls ppoll, which keeps a processor.
-func (s *Socket) parkOrPoll(d time.Duration) {
-	fds := [2]unix.PollFd{
-		{Fd: int32(s.event), Events: unix.POLLIN},
-		{Fd: int32(s.fd), Events: unix.POLLIN},
-	}
-	var now unix.Timespec
-	n, err := unix.Ppoll(fds[:], &now, nil)
-	if n == 0 && err == nil && d != 0 {
-		limit := &now
-		if !s.sleeper.Sleep(s.fd, d) {
-			limit = timespec(d)
-		}
-		_, err = unix.Ppoll(fds[:], limit, nil)
-	}
+// sleep waits in the runtime's network poller (package park). In copy mode it also transmits what the kernel has left in
+// the tx ring.
+func (s *Socket) sleep(d time.Duration) {
+	cause := s.sleeper.Sleep(s.fd, d)
 	s.counters.wakeups.Add(1)
-	if err != nil {
-		return
-	}
-	if fds[0].Revents != 0 {
+	if cause&park.Rung != 0 {
 		s.drainEvent()
 		s.woken.Store(false)
 		if s.leaving() { // Close and reopen wake every Wait, so pass the event on
 			_, _ = unix.Write(s.event, one[:])
 		}
 	}
-	if fds[1].Revents&unix.POLLERR != 0 {
+	if cause&park.Failed != 0 {
 		// The interface is gone. Reading the error clears it; otherwise the next poll would return immediately.
 		_, _ = unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	}
-}
-
-// timespec converts a limit; a negative one means for ever.
-func timespec(d time.Duration) *unix.Timespec {
-	if d < 0 {
-		return nil
-	}
-	ts := unix.NsecToTimespec(int64(d))
-	return &ts
 }
 
 // drainEvent makes the eventfd unreadable.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -11,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Sleeper puts one goroutine to sleep. The runtime's network poller watches the Sleeper's epoll descriptor. That epoll
+// Sleeper puts goroutines to sleep. The runtime's network poller watches the Sleeper's epoll descriptor. That epoll
 // instance watches three descriptors: the one that the caller of Sleep names, an eventfd that ends the sleep, and a
 // timerfd. The timer is a timerfd because the network poller rounds the timers of the runtime to milliseconds.
 type Sleeper struct {
@@ -19,19 +20,21 @@ type Sleeper struct {
 	conn  syscall.RawConn // of file
 	epoll int             // of file
 	timer int
+	bell  int // the eventfd
 
 	inUse  atomic.Bool        // a goroutine is inside Sleep
 	fd     int                // the descriptor that Sleep watches
 	armed  bool               // the epoll instance watches fd
 	ready  func(uintptr) bool // isReady, so that Sleep allocates nothing
 	events [3]unix.EpollEvent // of isReady; one for each descriptor
+	cause  Cause              // result of isReady
 }
 
 // Open makes a Sleeper. A write to the eventfd ends the sleep. The caller still owns the eventfd.
 //
 // System calls: epoll_create1, timerfd_create, epoll_ctl, fcntl.
 func Open(eventfd int) (_ *Sleeper, err error) {
-	s := &Sleeper{epoll: -1, timer: -1}
+	s := &Sleeper{epoll: -1, timer: -1, bell: eventfd}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
@@ -57,20 +60,70 @@ func Open(eventfd int) (_ *Sleeper, err error) {
 	return s, err
 }
 
+// Cause has a bit for each descriptor that ended a sleep. No bit is set if the time has passed.
+type Cause uint8
+
+// Bits of a Cause.
+const (
+	Readable Cause = 1 << iota // the descriptor is readable, or has an error
+	Failed                     // the descriptor has an error
+	Rung                       // the eventfd is readable
+)
+
+// holders is the number of goroutines of the process that sleep in ppoll.
+var holders atomic.Int32
+
 // Sleep sleeps until fd or the eventfd is readable, or the time d has passed. If d is negative, there is no time limit.
-// Sleep may return early. It returns false if it cannot sleep, because another goroutine sleeps.
+// Sleep may return early.
 //
-// System calls: epoll_ctl, timerfd_settime, epoll_wait.
-func (s *Sleeper) Sleep(fd int, d time.Duration) bool {
+// As poll(2) does, Sleep calls the poll function of the file, which in a socket of AF_XDP starts transmission.
+//
+// System calls: ppoll; or epoll_ctl, timerfd_settime, epoll_wait.
+func (s *Sleeper) Sleep(fd int, d time.Duration) Cause {
+	if int(holders.Add(1)) < runtime.GOMAXPROCS(0) || d == 0 {
+		defer holders.Add(-1)
+		return s.poll(fd, d)
+	}
+	holders.Add(-1)
 	if !s.inUse.CompareAndSwap(false, true) {
-		return false
+		return s.poll(fd, d)
 	}
 	defer s.inUse.Store(false)
 	defer s.disarm()
 	if s.arm(fd, d) != nil {
-		return false
+		return s.poll(fd, d)
 	}
-	return s.conn.Read(s.ready) == nil
+	s.cause = 0
+	_ = s.conn.Read(s.ready) // fails only if s is closed
+	return s.cause
+}
+
+// The method poll is Sleep by ppoll(2).
+func (s *Sleeper) poll(fd int, d time.Duration) (cause Cause) {
+	fds := [...]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}, {Fd: int32(s.bell), Events: unix.POLLIN}}
+	var limit *unix.Timespec
+	if d >= 0 {
+		ts := unix.NsecToTimespec(int64(d))
+		limit = &ts
+	}
+	if n, err := unix.Ppoll(fds[:], limit, nil); n <= 0 || err != nil { // an interrupted call is an early return
+		return 0
+	}
+	return causeOf(uint32(fds[0].Revents), uint32(fds[1].Revents))
+}
+
+// causeOf translates the events of the descriptor and of the eventfd. Those of poll and of epoll have the same values.
+func causeOf(fd, bell uint32) (cause Cause) {
+	if fd != 0 {
+		cause |= Readable
+	}
+	if fd&unix.EPOLLERR != 0 {
+		cause |= Failed
+	}
+	if bell != 0 {
+		cause |= Rung
+	}
+	return cause
 }
 
 // arm starts to watch fd, and sets the timer.
@@ -104,8 +157,12 @@ func (s *Sleeper) disarm() {
 func (s *Sleeper) isReady(uintptr) bool {
 	n, _ := unix.EpollWait(s.epoll, s.events[:], 0) // an error ends the sleep early
 	for _, e := range s.events[:max(n, 0)] {
-		if int(e.Fd) == s.fd {
+		switch int(e.Fd) {
+		case s.fd:
 			s.armed = false // EPOLLONESHOT
+			s.cause |= causeOf(e.Events, 0)
+		case s.bell:
+			s.cause |= causeOf(0, e.Events)
 		}
 	}
 	return n != 0

@@ -15,6 +15,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// inNetworkPoller makes Sleep use the network poller until the end of the test.
+func inNetworkPoller(t testing.TB) {
+	procs := runtime.GOMAXPROCS(1)
+	t.Cleanup(func() { runtime.GOMAXPROCS(procs) })
+}
+
 // newSleeper makes a Sleeper with its eventfd, and a pipe whose reading end is watched.
 func newSleeper(t testing.TB) (b *Sleeper, eventfd int, in, out *os.File) {
 	eventfd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
@@ -50,22 +56,23 @@ func TestWait(t *testing.T) {
 	const never = 20 * time.Second
 	for name, c := range map[string]struct {
 		limit time.Duration
+		want  Cause
 		cause func(t *testing.T, eventfd int, out *os.File)
 	}{
-		"data":    {never, func(t *testing.T, _ int, out *os.File) { ring(t, int(out.Fd())) }},
-		"event":   {-1, func(t *testing.T, eventfd int, _ *os.File) { ring(t, eventfd) }},
-		"time":    {time.Millisecond, func(*testing.T, int, *os.File) {}},
-		"no time": {0, func(*testing.T, int, *os.File) {}},
+		"data":    {never, Readable, func(t *testing.T, _ int, out *os.File) { ring(t, int(out.Fd())) }},
+		"event":   {-1, Rung, func(t *testing.T, eventfd int, _ *os.File) { ring(t, eventfd) }},
+		"time":    {time.Millisecond, 0, func(*testing.T, int, *os.File) {}},
+		"no time": {0, 0, func(*testing.T, int, *os.File) {}},
 	} {
 		for when, during := range map[string]bool{"before": false, "during": true} {
-			t.Run(name+" "+when, func(t *testing.T) {
+			run := func(t *testing.T) {
 				b, eventfd, in, out := newSleeper(t)
 				began := time.Now()
 				var causing sync.WaitGroup
 				var over atomic.Bool
 				if during {
 					causing.Go(func() {
-						for !b.inUse.Load() && !over.Load() {
+						for !b.inUse.Load() && holders.Load() == 0 && !over.Load() {
 							runtime.Gosched()
 						}
 						c.cause(t, eventfd, out)
@@ -73,14 +80,22 @@ func TestWait(t *testing.T) {
 				} else {
 					c.cause(t, eventfd, out)
 				}
-				if !b.Sleep(int(in.Fd()), c.limit) {
-					t.Error("Sleep did not sleep")
+				if cause := b.Sleep(int(in.Fd()), c.limit); cause != c.want {
+					t.Errorf("cause %b, want %b", cause, c.want)
 				}
 				over.Store(true)
 				if took := time.Since(began); took >= never || name == "time" && took < c.limit {
 					t.Errorf("Sleep returned after %v", took)
 				}
 				causing.Wait()
+			}
+			t.Run(name+" "+when+"/network poller", func(t *testing.T) {
+				inNetworkPoller(t)
+				run(t)
+			})
+			t.Run(name+" "+when+"/ppoll", func(t *testing.T) {
+				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+				run(t)
 			})
 		}
 	}
@@ -88,8 +103,9 @@ func TestWait(t *testing.T) {
 
 // A descriptor that is closed and replaced is watched again.
 func TestReplaced(t *testing.T) {
+	inNetworkPoller(t)
 	b, _, in, _ := newSleeper(t)
-	b.Sleep(int(in.Fd()), 0)
+	b.Sleep(int(in.Fd()), time.Nanosecond)
 	other, out, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -106,18 +122,18 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
-// While one goroutine sleeps, Sleep refuses another. The sleeper holds no processor of the scheduler: on the only one,
-// another goroutine runs immediately.
+// While one goroutine sleeps, another one can. The sleeper holds no processor of the scheduler: on the only one, another
+// goroutine runs immediately.
 func TestOneSleeper(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	inNetworkPoller(t)
 	b, eventfd, in, _ := newSleeper(t)
 	var sleeper sync.WaitGroup
 	sleeper.Go(func() { b.Sleep(int(in.Fd()), -1) })
 	for !b.inUse.Load() {
 		runtime.Gosched()
 	}
-	if b.Sleep(int(in.Fd()), 0) {
-		t.Error("a second goroutine sleeps")
+	if cause := b.Sleep(int(in.Fd()), time.Millisecond); cause != 0 {
+		t.Errorf("the sleep of a second goroutine has cause %b", cause)
 	}
 	ring(t, eventfd)
 	sleeper.Wait()
@@ -127,13 +143,14 @@ func TestOneSleeper(t *testing.T) {
 func TestDisarmed(t *testing.T) {
 	for _, cause := range []string{"event", "time", "data"} {
 		t.Run(cause, func(t *testing.T) {
+			inNetworkPoller(t)
 			s, eventfd, in, out := newSleeper(t)
 			limit := time.Duration(-1)
 			switch cause {
 			case "event":
 				ring(t, eventfd)
 			case "time":
-				limit = 0
+				limit = time.Nanosecond
 			case "data":
 				ring(t, int(out.Fd()))
 			}
