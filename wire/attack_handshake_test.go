@@ -1,0 +1,242 @@
+package wire
+
+import (
+	"math/rand/v2"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/seq"
+)
+
+// Attack 3: a flood of Connects with spoofed source addresses. The victim must keep no state. It must not send more
+// bytes to an address than it received with this source address.
+func TestAttack03SpoofedConnectFlood(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		qual   uint64
+		cookie func(s *siege, r *rand.Rand, key *requestKey, h *proto.Header, hi *proto.Hello) uint64
+		answer proto.Type
+	}{
+		{"no cookie", service, func(*siege, *rand.Rand, *requestKey, *proto.Header, *proto.Hello) uint64 { return 0 }, proto.Challenge},
+		{"random cookie", service, func(_ *siege, r *rand.Rand, _ *requestKey, _ *proto.Header, _ *proto.Hello) uint64 { return r.Uint64() }, proto.Challenge},
+		{"cookie of another address", service, func(s *siege, _ *rand.Rand, key *requestKey, h *proto.Header, hi *proto.Hello) uint64 {
+			other := requestKey{from: s.foe.addr}
+			return s.victim.eng.cookie(&other, h, hi, s.net.Now()/int64(cookieLife))
+		}, proto.Challenge},
+		{"cookie of another attempt", service, func(s *siege, _ *rand.Rand, key *requestKey, h *proto.Header, hi *proto.Hello) uint64 {
+			again := *h
+			again.PSN++
+			return s.victim.eng.cookie(key, &again, hi, s.net.Now()/int64(cookieLife))
+		}, proto.Challenge},
+		{"cookie of another port to answer", service, func(s *siege, _ *rand.Rand, key *requestKey, h *proto.Header, hi *proto.Hello) uint64 {
+			proven := *h
+			proven.Flags |= proto.SourcePort
+			return s.victim.eng.cookie(key, &proven, hi, s.net.Now()/int64(cookieLife))
+		}, proto.Challenge},
+		{"cookie of the day before", service, func(s *siege, _ *rand.Rand, key *requestKey, h *proto.Header, hi *proto.Hello) uint64 {
+			return s.victim.eng.cookie(key, h, hi, s.net.Now()/int64(cookieLife)-2)
+		}, proto.Challenge},
+		{"no listener", service + 1, func(*siege, *rand.Rand, *requestKey, *proto.Header, *proto.Hello) uint64 { return 0 }, proto.Reject},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newSiege(t)
+			r := randSource(3)
+			var from netip.AddrPort
+			s.guise.as = func() netip.AddrPort { return from }
+			const count = 2000
+			s.unmoved("Connects", func() {
+				for range count {
+					from = anyAddr(r)
+					h := proto.Header{Type: proto.Connect, PSN: seq.Num(r.Uint32())}
+					hi := proto.Hello{CID: r.Uint32() | 1, Tag: r.Uint32() | 1, MTU: 1472, Window: minPeerWindow, Qual: tc.qual, Private: make([]byte, r.IntN(64))}
+					hi.Cookie = tc.cookie(s, r, &requestKey{from: from}, &h, &hi)
+					body := make([]byte, proto.HelloSize+len(hi.Private))
+					hi.Put(body)
+					in, out := s.in.bytes, s.out.bytes
+					s.strike(&h, body)
+					if got, most := s.out.bytes-out, s.in.bytes-in; got > most {
+						t.Fatalf("%d bytes were answered by %d", most, got)
+					}
+				}
+			}, s.cb)
+			if got := s.out.types[tc.answer]; got != count || s.out.packets != count {
+				t.Errorf("%d answers of type %d, %d in all, want %d", got, tc.answer, s.out.packets, count)
+			}
+			if len(s.victim.arrived) != 0 {
+				t.Errorf("the consumer saw %d requests", len(s.victim.arrived))
+			}
+			s.finish()
+		})
+	}
+}
+
+// connect makes the victim receive a Connect with a valid cookie, as only the owner of the address could send it.
+func (s *siege) connect(from netip.AddrPort, cid uint32) { s.connectWith(from, cid, 0) }
+
+func (s *siege) connectWith(from netip.AddrPort, cid uint32, flags proto.Flags) {
+	s.guise.as = func() netip.AddrPort { return from }
+	h := proto.Header{Type: proto.Connect, PSN: seq.Num(cid), Flags: flags}
+	hi := proto.Hello{CID: cid, Tag: cid, MTU: 1472, Window: minPeerWindow, Qual: service}
+	hi.Cookie = s.victim.eng.cookie(&requestKey{from: from}, &h, &hi, s.net.Now()/int64(cookieLife))
+	var body [proto.HelloSize]byte
+	hi.Put(body[:])
+	s.strike(&h, body[:])
+}
+
+// Attack 3: Connects from source port 0, to which no answer can be sent. They must not become requests: the consumer could
+// not answer such a request, so each copy of the packet would be a new one.
+func TestAttack03NoPortForTheAnswer(t *testing.T) {
+	s := newSiege(t)
+	e := s.victim.eng
+	const count = 100
+	bad := e.stats.BadPackets
+	s.unmoved("Connects", func() {
+		for range count {
+			s.connectWith(netip.MustParseAddrPort("192.0.2.1:0"), 1, proto.SourcePort)
+		}
+	})
+	if n := len(s.victim.arrived); n != 0 || s.out.packets != 0 || e.stats.BadPackets-bad != count {
+		t.Errorf("%d requests and %d answers, want none; %d bad packets, want %d", n, s.out.packets, e.stats.BadPackets-bad, count)
+	}
+}
+
+// Attack 3: the attackers flood the victim with Connects. The cookies are valid, because the attackers receive packets
+// at their addresses. The number of half-open requests must be bounded for each address, for each network and in total.
+// A newcomer must still connect.
+func TestAttack03HalfOpenFlood(t *testing.T) {
+	one := netip.MustParseAddr("192.0.2.1")
+	alone := func(share float64) int { return int(share*maxHalfOpen/(1+share)) + 1 }
+	for _, tc := range []struct {
+		name string
+		from func(i int) netip.AddrPort
+		send int
+		keep int
+	}{
+		{"one address", func(i int) netip.AddrPort { return netip.AddrPortFrom(one, uint16(i)) }, 1000, alone(halfOpenShare)},
+		{"an IPv4 network", func(i int) netip.AddrPort {
+			return netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}), uint16(i))
+		}, 3000, alone(halfOpenPrefix)},
+		{"an IPv6 network", func(i int) netip.AddrPort {
+			return netip.AddrPortFrom(netip.AddrFrom16([16]byte{0: 0x20, 1: 1, 8: byte(i), 14: byte(i >> 8), 15: byte(i)}), 1)
+		}, 3000, alone(newcomerFactor * halfOpenPrefix)},
+		{"64 addresses", func(i int) netip.AddrPort {
+			return netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, byte(i % 64), 1}), uint16(i))
+		}, 6000, alone(64 * halfOpenShare)},
+		{"as many addresses as places", func(i int) netip.AddrPort {
+			return netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, byte(i), byte(i >> 8), 1}), 1)
+		}, maxHalfOpen - 1, maxHalfOpen - 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newSiege(t)
+			for i := range tc.send {
+				s.connect(tc.from(i), uint32(i)+1)
+				if i%16 == 0 { // a repeat must not become another request
+					s.connect(tc.from(i), uint32(i)+1)
+				}
+			}
+			e := s.victim.eng
+			if n := e.halfOpen.used; n < tc.keep || n > tc.keep+tc.keep/50 || len(e.requests)-1 != n || len(s.victim.arrived) != n { // -1: the bystander's
+				t.Errorf("%d requests, %d half-open, %d at the consumer, want %d", len(e.requests)-1, n, len(s.victim.arrived), tc.keep)
+			}
+			if s.out.packets != 0 {
+				t.Errorf("%d packets in answer to undecided requests", s.out.packets)
+			}
+			all := s.victim.arrived
+			s.victim.arrived, s.guise.as = nil, nil
+			cv, _ := s.join(plain)
+			s.drop(cv)
+			s.foe.down = false
+			s.run(50 * time.Millisecond)
+			s.work()
+			for _, r := range all {
+				path, err := s.victim.link.Resolve(s.foe.addr, 0)
+				if err == nil {
+					err = e.Refuse(r, path)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if e.halfOpen.used != 0 || len(e.halfOpen.held) != 0 {
+				t.Errorf("%d half-open of %d holders left", e.halfOpen.used, len(e.halfOpen.held))
+			}
+			s.finish()
+		})
+	}
+}
+
+// Attack 3: a host with one address, or with many addresses of a network, requests connections and never confirms them.
+// Each request is accepted at once. An honest host of the same network, or behind the same address, must still connect
+// within a second, repeatedly.
+func TestAttack03HalfOpenNeighbour(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		honest string
+		burst  int // requests in 500 µs
+		from   func(i int) netip.AddrPort
+	}{
+		{"an IPv4 network", "10.0.0.9:17473", 1, func(i int) netip.AddrPort {
+			return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(100 + i%100)}), uint16(i))
+		}},
+		{"one address", "10.0.0.9:17473", 1, func(i int) netip.AddrPort {
+			return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, 9}), uint16(i))
+		}},
+		{"more networks than places", "10.0.0.9:17473", 3, func(i int) netip.AddrPort {
+			return netip.AddrPortFrom(netip.AddrFrom4([4]byte{11, byte(i >> 8), byte(i), 1}), 1)
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newSiege(t)
+			s.foe.down = true
+			honest := s.addNode(netip.MustParseAddrPort(tc.honest))
+			c := honest.host.NewConn(plain)
+			asked, longest, made := s.net.Now(), time.Duration(0), 0
+			s.dial(honest, s.victim, c, nil)
+			for i := range 6000 {
+				for j := range tc.burst {
+					s.connect(tc.from(tc.burst*i+j), uint32(tc.burst*i+j)+1)
+				}
+				s.acceptAll()
+				s.exactly(500 * time.Microsecond)
+				for honest.connect.Pop(new(Completion)) {
+				}
+				if c.State() == Established {
+					longest = max(longest, time.Duration(s.net.Now()-asked))
+					made++
+					honest.eng.Drop(c)
+					c, asked = honest.host.NewConn(plain), s.net.Now()
+					s.dial(honest, s.victim, c, nil)
+				}
+			}
+			t.Logf("%d connections, the slowest after %v", made, longest)
+			if longest = max(longest, time.Duration(s.net.Now()-asked)); longest > time.Second {
+				t.Errorf("a connection took %v", longest)
+			}
+			for end := s.net.Now() + int64(s.victim.host.limits.GiveUp+time.Second); s.net.Now() < end; {
+				s.run(5 * time.Millisecond)
+				s.acceptAll()
+			}
+			if got := len(s.victim.eng.unconfirmed); got != 0 {
+				t.Errorf("%d holders of unconfirmed requests are left", got)
+			}
+		})
+	}
+}
+
+// acceptAll accepts all requests and pops all events of the victim.
+func (s *siege) acceptAll() {
+	for _, r := range s.victim.arrived {
+		path, err := s.victim.link.Resolve(r.From, 0)
+		if err == nil {
+			err = s.victim.eng.Accept(r, s.victim.host.NewConn(plain), path, nil, s.victim.completions())
+		}
+		if err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	s.victim.arrived = s.victim.arrived[:0]
+	for s.victim.connect.Pop(new(Completion)) {
+	}
+}
