@@ -32,13 +32,13 @@ func (e *Engine) accept(r *Request, c *Conn, path link.Path, private []byte, s C
 		return err
 	}
 	c.req, r.conn = r, c
-	e.conns.take(r.From.Addr())
+	e.conns.addPlace(r.From.Addr())
 	c.peerAddr = addressOf(r.From.Addr())
 	e.sched.join(c)
 	c.setPeer(&r.connect.header, &r.connect.hello)
 	r.connect = nil
 	c.dial = dialState{qual: r.Qual, private: slices.Clone(private), retry: helloRetry,
-		until: e.now.Add(e.host.limits.GiveUp)}
+		deadline: e.now.Add(e.host.limits.GiveUp)}
 	c.setState(Accepting)
 	e.unconfirmed.add(r)
 	c.sendAccept()
@@ -48,9 +48,9 @@ func (e *Engine) accept(r *Request, c *Conn, path link.Path, private []byte, s C
 
 // sendAccept sends Accept and stores the time, because repeated Connects are answered at most once in helloRetry.
 func (c *Conn) sendAccept() {
-	c.dial.offered = c.eng.now
+	c.dial.acceptedAt = c.eng.now
 	hi := c.hello(c.dial.private)
-	h := c.header(proto.Accept, c.sent.Nxt)
+	h := c.newHeader(proto.Accept, c.sent.Nxt)
 	c.sendHello(&h, &hi)
 }
 

@@ -19,7 +19,7 @@ func (c *Conn) takeAck(h *proto.Header, sack []byte) {
 	switch notReady := h.Flags&proto.NotReady != 0; {
 	case notReady && c.flow.unlimited && !s.Empty():
 		c.receiverNotReady()
-	case !notReady && c.flow.rnr.waits:
+	case !notReady && c.flow.rnr.waiting:
 		c.retryReceiver()
 	}
 	if !c.alive() {
@@ -30,7 +30,7 @@ func (c *Conn) takeAck(h *proto.Header, sack []byte) {
 		return
 	}
 	c.takeSACK(h, sack)
-	if !c.flow.rnr.waits {
+	if !c.flow.rnr.waiting {
 		s.DetectReneging(uint8(CauseEvicted))
 	}
 	c.endBackoff()
@@ -45,7 +45,7 @@ func (c *Conn) takeSACK(h *proto.Header, sack []byte) {
 			c.cc.Lost(s.Una, s.Nxt)
 		}
 	}
-	if h.Type == proto.Ack && h.TS == c.recv.newest {
+	if h.Type == proto.Ack && h.TS == c.recv.newestTS {
 		s.DetectDropped(sack, uint8(CauseEvicted))
 	}
 }
@@ -60,7 +60,7 @@ func (c *Conn) advance(h *proto.Header) {
 	}
 	una := s.Una
 	last, undo := s.Ack(h.Ack)
-	c.sq.acked, c.resp.acked = last.ReqEnd, last.RespEnd
+	c.sq.ackedPos, c.resp.ackedPos = last.ReqEnd, last.RespEnd
 	if undo {
 		c.cc.Undo()
 	}
@@ -69,7 +69,7 @@ func (c *Conn) advance(h *proto.Header) {
 	c.rtx.acked(now)
 	c.flow.rnr = rnr{}
 	if c.flow.unlimited {
-		c.flow.outSince = 0
+		c.flow.stalledSince = 0
 	}
 	c.completeRequests()
 	if !s.Empty() {
@@ -80,18 +80,18 @@ func (c *Conn) advance(h *proto.Header) {
 // completeRequests completes finished requests in posting order. A send or a write is finished when the peer has
 // acknowledged it. A read or an atomic is finished when its response has arrived.
 func (c *Conn) completeRequests() {
-	done := seq.Num(c.sq.done.Load())
+	done := seq.Num(c.sq.doneCount.Load())
 	start := done
 	var same run
-	for ; done != c.sq.acked.Op; done++ {
+	for ; done != c.sq.ackedPos.Op; done++ {
 		w := c.sq.at(done)
-		if w.op.hasResponse() && !w.done {
+		if w.op.hasResponse() && !w.executed {
 			break
 		}
 		c.eng.stats.TxRequests++
-		if w.began != same.began {
+		if w.begunAt != same.began {
 			same.count(c.eng)
-			same = run{began: w.began}
+			same = run{began: w.begunAt}
 		}
 		same.n++
 		if w.flags&Suppress == 0 {
@@ -101,7 +101,7 @@ func (c *Conn) completeRequests() {
 	}
 	same.count(c.eng)
 	if done != start {
-		c.sq.done.Store(uint32(done))
+		c.sq.doneCount.Store(uint32(done))
 	}
 	if c.State() == Draining && c.sq.empty() {
 		c.finish(KindDisconnected, proto.Goodbye{Reason: proto.ReasonNone})

@@ -53,7 +53,7 @@ func (c *Conn) postAtomic(w *work, arg operands, local Segment) error {
 	r := &c.sq
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if next := r.posted.Load(); next-r.done.Load() < r.depth { // else postLocked fails
+	if next := r.postedCount.Load(); next-r.doneCount.Load() < r.depth { // else postLocked fails
 		r.args[next&r.mask] = arg
 	}
 	return c.postLocked(w, segs[:])
@@ -66,17 +66,17 @@ func (c *Conn) putAtomicReq(p *packet, w *work, num seq.Num) {
 		f = proto.Compare
 	}
 	arg := &c.sq.args[uint32(num)&c.sq.mask]
-	proto.PutAtomicReq(p.put(proto.AtomicReqSize), f, w.key, w.addr, num, arg.value, arg.comp)
+	proto.PutAtomicReq(p.reserve(proto.AtomicReqSize), f, w.key, w.addr, num, arg.value, arg.comp)
 }
 
 // recvAtomicReq executes an atomic of the peer. It executes a request only once, because a packet is consumed only
 // once. The connection keeps the response until the peer has acknowledged it, to send the response again if needed.
 func (c *Conn) recvAtomicReq(ch *proto.Chunk) proto.Reason {
 	r := &c.resp
-	if ch.Len != 0 || r.tail.Sub(r.acked.Op) >= r.limit {
+	if ch.Len != 0 || r.tail.Sub(r.ackedPos.Op) >= r.limit {
 		return proto.ReasonProtocol
 	}
-	b, ok := c.target(ch.Key, ch.Addr, atomicSize, atomicRights)
+	b, ok := c.remoteMemory(ch.Key, ch.Addr, atomicSize, atomicRights)
 	if !ok {
 		return proto.ReasonAccess
 	}
@@ -86,9 +86,9 @@ func (c *Conn) recvAtomicReq(ch *proto.Chunk) proto.Reason {
 	}
 	job := readJob{num: ch.Num, atomic: true}
 	if ch.Flags&proto.Compare != 0 {
-		job.old = compareSwap(word, ch.Comp, ch.Value)
+		job.oldWord = compareSwap(word, ch.Comp, ch.Value)
 	} else {
-		job.old = word.Add(ch.Value) - ch.Value
+		job.oldWord = word.Add(ch.Value) - ch.Value
 	}
 	*r.at(r.tail) = job
 	r.tail++
@@ -97,11 +97,11 @@ func (c *Conn) recvAtomicReq(ch *proto.Chunk) proto.Reason {
 
 // recvAtomicResp stores the result of an atomic and completes the request.
 func (c *Conn) recvAtomicResp(ch *proto.Chunk) proto.Reason {
-	if ch.Len != 0 || ch.Num.Less(seq.Num(c.sq.done.Load())) || !ch.Num.Less(c.sq.next.Op) {
+	if ch.Len != 0 || ch.Num.Less(seq.Num(c.sq.doneCount.Load())) || !ch.Num.Less(c.sq.nextPos.Op) {
 		return proto.ReasonProtocol
 	}
 	w := c.sq.at(ch.Num)
-	if w.op != OpFetchAdd && w.op != OpCmpSwap || w.done {
+	if w.op != OpFetchAdd && w.op != OpCmpSwap || w.executed {
 		return proto.ReasonProtocol
 	}
 	dst, ok := c.local(&c.sq.segments(ch.Num, w)[0])
@@ -111,7 +111,7 @@ func (c *Conn) recvAtomicResp(ch *proto.Chunk) proto.Reason {
 	}
 	binary.NativeEndian.PutUint64(dst, ch.Value)
 	c.readAt = c.eng.now
-	w.done = true
+	w.executed = true
 	c.readsOut--
 	c.completeRequests()
 	return proto.ReasonNone

@@ -27,9 +27,9 @@ func TestAttack04ForgedControl(t *testing.T) {
 		// The connection ID and the numbers are right, the tag is guessed.
 		for _, tag := range []uint32{0, 1, c.tag ^ 1, ^c.tag, c.peerTag} {
 			for _, typ := range []proto.Type{proto.Accept, proto.Reject, proto.Challenge, proto.Versions} {
-				s.strike(&proto.Header{Type: typ, CID: c.cid, Tag: tag, Ack: c.sent.Una, PSN: c.recv.next}, answer)
+				s.strike(&proto.Header{Type: typ, CID: c.cid, Tag: tag, Ack: c.sent.Una, PSN: c.recv.nextPSN}, answer)
 			}
-			s.strike(&proto.Header{Type: proto.Close, CID: c.cid, Tag: tag, PSN: c.recv.next, Ack: c.sent.Nxt}, bye(c.peerCID))
+			s.strike(&proto.Header{Type: proto.Close, CID: c.cid, Tag: tag, PSN: c.recv.nextPSN, Ack: c.sent.Nxt}, bye(c.peerCID))
 			if tag != c.peerTag {
 				s.strike(&proto.Header{Type: proto.Closed, CID: c.cid, Tag: tag}, nil)
 				s.strike(&proto.Header{Type: proto.Reset, CID: c.peerCID, Tag: tag, PSN: c.sent.Nxt}, nil)
@@ -40,9 +40,9 @@ func TestAttack04ForgedControl(t *testing.T) {
 				continue
 			}
 			for _, typ := range []proto.Type{proto.Accept, proto.Reject, proto.Challenge} {
-				s.strike(&proto.Header{Type: typ, CID: cid, Ack: c.sent.Una, PSN: c.recv.next}, answer)
+				s.strike(&proto.Header{Type: typ, CID: cid, Ack: c.sent.Una, PSN: c.recv.nextPSN}, answer)
 			}
-			s.strike(&proto.Header{Type: proto.Close, CID: cid, PSN: c.recv.next, Ack: c.sent.Nxt}, bye(c.peerCID))
+			s.strike(&proto.Header{Type: proto.Close, CID: cid, PSN: c.recv.nextPSN, Ack: c.sent.Nxt}, bye(c.peerCID))
 			s.strike(&proto.Header{Type: proto.Closed, CID: cid}, nil)
 			s.strike(&proto.Header{Type: proto.Probed, CID: cid}, []byte{0, 0, 5, 0})
 			if cid != c.peerCID {
@@ -54,13 +54,13 @@ func TestAttack04ForgedControl(t *testing.T) {
 			for _, typ := range []proto.Type{proto.Accept, proto.Reject, proto.Challenge, proto.Versions} {
 				s.strike(&proto.Header{Type: typ, CID: c.cid, Tag: c.tag, Ack: c.sent.Una + d}, answer)
 			}
-			s.strike(&proto.Header{Type: proto.Close, CID: c.cid, Tag: c.tag, PSN: c.recv.next, Ack: c.sent.Nxt}, bye(c.peerCID+uint32(d)))
+			s.strike(&proto.Header{Type: proto.Close, CID: c.cid, Tag: c.tag, PSN: c.recv.nextPSN, Ack: c.sent.Nxt}, bye(c.peerCID+uint32(d)))
 		}
 		for _, psn := range []seq.Num{c.sent.Nxt + 1, c.sent.Nxt + 1<<30, c.sent.Una - proto.MaxWindow - 1} {
 			s.strike(&proto.Header{Type: proto.Reset, CID: c.peerCID, Tag: c.peerTag, PSN: psn}, nil)
 		}
 		for _, d := range []seq.Num{1, 1 << 8, 1 << 31} {
-			s.strike(&proto.Header{Type: proto.Close, CID: c.cid, Tag: c.tag, PSN: c.recv.next, Ack: c.sent.Nxt + d}, bye(c.peerCID))
+			s.strike(&proto.Header{Type: proto.Close, CID: c.cid, Tag: c.tag, PSN: c.recv.nextPSN, Ack: c.sent.Nxt + d}, bye(c.peerCID))
 		}
 		s.strike(&proto.Header{Type: proto.Closed, CID: c.cid, Tag: c.peerTag}, nil) // unsolicited
 	}

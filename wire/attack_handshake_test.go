@@ -23,20 +23,20 @@ func TestAttack03SpoofedConnectFlood(t *testing.T) {
 		{"random cookie", service, func(_ *siege, r *rand.Rand, _ *requestKey, _ *proto.Header, _ *proto.Hello) uint64 { return r.Uint64() }, proto.Challenge},
 		{"cookie of another address", service, func(s *siege, _ *rand.Rand, key *requestKey, h *proto.Header, hi *proto.Hello) uint64 {
 			other := requestKey{from: s.foe.addr}
-			return s.victim.eng.cookie(&other, h, hi, s.net.Now()/int64(cookieLife))
+			return s.victim.eng.makeCookie(&other, h, hi, s.net.Now()/int64(cookieLife))
 		}, proto.Challenge},
 		{"cookie of another attempt", service, func(s *siege, _ *rand.Rand, key *requestKey, h *proto.Header, hi *proto.Hello) uint64 {
 			again := *h
 			again.PSN++
-			return s.victim.eng.cookie(key, &again, hi, s.net.Now()/int64(cookieLife))
+			return s.victim.eng.makeCookie(key, &again, hi, s.net.Now()/int64(cookieLife))
 		}, proto.Challenge},
 		{"cookie of another port to answer", service, func(s *siege, _ *rand.Rand, key *requestKey, h *proto.Header, hi *proto.Hello) uint64 {
 			proven := *h
 			proven.Flags |= proto.SourcePort
-			return s.victim.eng.cookie(key, &proven, hi, s.net.Now()/int64(cookieLife))
+			return s.victim.eng.makeCookie(key, &proven, hi, s.net.Now()/int64(cookieLife))
 		}, proto.Challenge},
 		{"cookie of the day before", service, func(s *siege, _ *rand.Rand, key *requestKey, h *proto.Header, hi *proto.Hello) uint64 {
-			return s.victim.eng.cookie(key, h, hi, s.net.Now()/int64(cookieLife)-2)
+			return s.victim.eng.makeCookie(key, h, hi, s.net.Now()/int64(cookieLife)-2)
 		}, proto.Challenge},
 		{"no listener", service + 1, func(*siege, *rand.Rand, *requestKey, *proto.Header, *proto.Hello) uint64 { return 0 }, proto.Reject},
 	} {
@@ -79,7 +79,7 @@ func (s *siege) connectWith(from netip.AddrPort, cid uint32, flags proto.Flags) 
 	s.guise.as = func() netip.AddrPort { return from }
 	h := proto.Header{Type: proto.Connect, PSN: seq.Num(cid), Flags: flags}
 	hi := proto.Hello{CID: cid, Tag: cid, MTU: 1472, Window: minPeerWindow, Qual: service}
-	hi.Cookie = s.victim.eng.cookie(&requestKey{from: from}, &h, &hi, s.net.Now()/int64(cookieLife))
+	hi.Cookie = s.victim.eng.makeCookie(&requestKey{from: from}, &h, &hi, s.net.Now()/int64(cookieLife))
 	var body [proto.HelloSize]byte
 	hi.Put(body[:])
 	s.strike(&h, body[:])

@@ -33,11 +33,11 @@ func TestAttack19WindowBomb(t *testing.T) {
 					h := s.header(cv, proto.Data)
 					h.PSN += seq.Num(2*maxWindow - i)
 					if round == 1 {
-						h.PSN = cv.recv.next + maxWindow - 1
+						h.PSN = cv.recv.nextPSN + maxWindow - 1
 					}
 					s.strike(&h, make([]byte, 1000))
-					if cv.recv.early.Frames() > limit/2 || s.victim.eng.held > limit {
-						t.Fatalf("%d frames held by one, %d by all, limits %d and %d", cv.recv.early.Frames(), s.victim.eng.held, limit/2, limit)
+					if cv.recv.early.Frames() > limit/2 || s.victim.eng.heldFrames > limit {
+						t.Fatalf("%d frames held by one, %d by all, limits %d and %d", cv.recv.early.Frames(), s.victim.eng.heldFrames, limit/2, limit)
 					}
 				}
 			}
@@ -45,8 +45,8 @@ func TestAttack19WindowBomb(t *testing.T) {
 			s.work()
 			s.net.SetLoss(s.friend.addr, s.victim.addr, 0)
 		}
-		if want := min(foes*limit/2, limit); s.victim.eng.held != want {
-			t.Errorf("%d frames held, want %d: the test tests nothing", s.victim.eng.held, want)
+		if want := min(foes*limit/2, limit); s.victim.eng.heldFrames != want {
+			t.Errorf("%d frames held, want %d: the test tests nothing", s.victim.eng.heldFrames, want)
 		}
 		if s.out.packets > s.in.packets {
 			t.Errorf("%d packets in answer to %d", s.out.packets, s.in.packets)
@@ -56,8 +56,8 @@ func TestAttack19WindowBomb(t *testing.T) {
 			s.want(s.victim.connect, KindBroken)
 		}
 		s.run(time.Second)
-		if s.victim.eng.held != 0 {
-			t.Errorf("%d frames still held", s.victim.eng.held)
+		if s.victim.eng.heldFrames != 0 {
+			t.Errorf("%d frames still held", s.victim.eng.heldFrames)
 		}
 		s.finish()
 	}
@@ -75,15 +75,15 @@ func TestAttack19HolesThatStayOpen(t *testing.T) {
 			conns = append(conns, cv)
 		}
 		limit := s.victim.link.Caps().RxFrames
-		for i := 0; i < limit && foes > 0 && s.victim.eng.held < limit; i++ {
+		for i := 0; i < limit && foes > 0 && s.victim.eng.heldFrames < limit; i++ {
 			for _, cv := range conns {
 				h := s.header(cv, proto.Data)
 				h.PSN += seq.Num(ahead(i))
 				s.strike(&h, sendChunk(0, 64, 0, 0))
 			}
 		}
-		if foes > 0 && s.victim.eng.held != limit {
-			t.Fatalf("%d frames held, want %d: the test tests nothing", s.victim.eng.held, limit)
+		if foes > 0 && s.victim.eng.heldFrames != limit {
+			t.Fatalf("%d frames held, want %d: the test tests nothing", s.victim.eng.heldFrames, limit)
 		}
 	}
 	resends := func(frames, foes int, cfg ConnConfig, ahead func(i int) int) uint64 {
@@ -136,8 +136,8 @@ func TestAttack19TablesAreReturned(t *testing.T) {
 	}
 	grown := heap() - before
 	limit := s.victim.link.Caps().RxFrames
-	t.Logf("%d tables of %d bytes for %d connections, which hold %d frames of %d", grown/table, table, foes, s.victim.eng.held, limit)
-	if s.victim.eng.held != limit {
+	t.Logf("%d tables of %d bytes for %d connections, which hold %d frames of %d", grown/table, table, foes, s.victim.eng.heldFrames, limit)
+	if s.victim.eng.heldFrames != limit {
 		t.Error("not all frames are held: the test tests nothing")
 	}
 	if most := (limit + 2*reassembly.PoolSize) * table; grown > most {

@@ -112,7 +112,7 @@ func TestAttack20Storms(t *testing.T) {
 			s := newSiege(t)
 			cv, _ := s.join(plain)
 			mem := s.victim.memory(8)
-			psn, polls, e := cv.recv.next, 0, s.victim.eng
+			psn, polls, e := cv.recv.nextPSN, 0, s.victim.eng
 			storm := func() {
 				for range maxReceive / 2 {
 					h := s.header(cv, proto.Data)

@@ -22,7 +22,7 @@ func TestAttack05HalfTheNumbersWhenIdle(t *testing.T) {
 	for _, d := range []seq.Num{1, 1<<31 - 1, 1 << 31, 1<<31 + 1, ^seq.Num(0)} {
 		for _, sack := range [][]byte{nil, bytes.Repeat([]byte{0xff}, proto.MaxSACKSize)} {
 			s.unmoved("an acknowledgement", func() {
-				h := proto.Header{Type: proto.Ack, Ack: s.cb.sent.Una + d, Credit: s.cb.flow.limit + 1<<31}
+				h := proto.Header{Type: proto.Ack, Ack: s.cb.sent.Una + d, Credit: s.cb.flow.creditLimit + 1<<31}
 				s.cb.takeAck(&h, sack)
 			}, s.cb)
 		}

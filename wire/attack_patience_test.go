@@ -30,8 +30,8 @@ func TestPutOffPacketIsTakenInOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.until("the message", time.Second, func() bool { return b.recv.Len() == 1 })
-	if cb.recv.early.Packets() != 0 || b.eng.held != 0 {
-		t.Errorf("%d packets, %d frames held of what was taken in", cb.recv.early.Packets(), b.eng.held)
+	if cb.recv.early.Packets() != 0 || b.eng.heldFrames != 0 {
+		t.Errorf("%d packets, %d frames held of what was taken in", cb.recv.early.Packets(), b.eng.heldFrames)
 	}
 	b.postRecv(cb, dst.seg(64, 64), 2)
 	dst.mem[0] = 2
@@ -49,7 +49,7 @@ func TestCloseGivesHeldFramesBack(t *testing.T) {
 	w := newWorld(t, simlink.Config{}, 2)
 	a, b := w.nodes[0], w.nodes[1]
 	_, cb := w.pair(plain)
-	w.inject(a, b, &proto.Header{Type: proto.Data, CID: cb.cid, Tag: cb.tag, PSN: cb.recv.next + 5, Ack: cb.sent.Una}, nil)
+	w.inject(a, b, &proto.Header{Type: proto.Data, CID: cb.cid, Tag: cb.tag, PSN: cb.recv.nextPSN + 5, Ack: cb.sent.Una}, nil)
 	b.eng.Close()
 	if got := b.link.Outstanding(); got != 0 {
 		t.Errorf("%d frames not returned", got)
@@ -77,7 +77,7 @@ func TestAttack22TalksForEver(t *testing.T) {
 			if tc.name[0] == 'c' { // after three steps of 2^30 the number is behind again
 				for range 3 {
 					h := s.header(cv, proto.Ack)
-					h.Credit = cv.flow.limit + 1<<30
+					h.Credit = cv.flow.creditLimit + 1<<30
 					s.strike(&h, nil)
 				}
 			}

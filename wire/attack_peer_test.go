@@ -84,8 +84,8 @@ func TestAttack17ReadsNotAcknowledged(t *testing.T) {
 		h.Ack = cv.sent.Una
 		s.strike(&h, readChunk(0, 0, 0, seq.Num(i)))
 	}
-	if cv.State() != Established || cv.resp.tail.Sub(cv.resp.acked.Op) != plain.ReadIn || len(cv.resp.jobs) != plain.ReadIn {
-		t.Fatalf("state %d, %d jobs of %d", cv.State(), cv.resp.tail.Sub(cv.resp.acked.Op), len(cv.resp.jobs))
+	if cv.State() != Established || cv.resp.tail.Sub(cv.resp.ackedPos.Op) != plain.ReadIn || len(cv.resp.jobs) != plain.ReadIn {
+		t.Fatalf("state %d, %d jobs of %d", cv.State(), cv.resp.tail.Sub(cv.resp.ackedPos.Op), len(cv.resp.jobs))
 	}
 	h := s.header(cv, proto.Data)
 	s.strike(&h, readChunk(0, 0, 0, 99))

@@ -28,7 +28,7 @@ func TestAttack21OneAddress(t *testing.T) {
 		s.drain()
 		s.out = traffic{}
 		s.victim.arrived = nil
-		if !e.conns.room(s.foe.addr.Addr()) {
+		if !e.conns.hasPlace(s.foe.addr.Addr()) {
 			s.connect(s.foe.addr, cid+1)
 		}
 	}
@@ -38,7 +38,7 @@ func TestAttack21OneAddress(t *testing.T) {
 	if n := e.conns.used; n < 14 || n > 16 { // one of them is the bystander's
 		t.Errorf("%d of 30 places are taken", n)
 	}
-	if !e.conns.room(netip.MustParseAddr("192.0.2.1")) {
+	if !e.conns.hasPlace(netip.MustParseAddr("192.0.2.1")) {
 		t.Error("there is no room for another address")
 	}
 	s.guise.as = nil
@@ -59,16 +59,16 @@ func TestAttack21LingersCount(t *testing.T) {
 	s := newSiege(t)
 	e := s.victim.eng
 	cv, _ := s.join(plain)
-	used, slots := e.conns.used, e.table.live
+	used, slots := e.conns.used, e.table.usedSlots
 	if err := e.Disconnect(cv, false); err != nil {
 		t.Fatal(err)
 	}
-	if e.conns.used != used || e.table.live != slots {
-		t.Errorf("%d places and %d slots while Close is repeated, want %d and %d", e.conns.used, e.table.live, used, slots)
+	if e.conns.used != used || e.table.usedSlots != slots {
+		t.Errorf("%d places and %d slots while Close is repeated, want %d and %d", e.conns.used, e.table.usedSlots, used, slots)
 	}
 	s.run(e.host.limits.GiveUp + 3*time.Second)
-	if e.conns.used != used-1 || e.table.live != slots-1 {
-		t.Errorf("%d places and %d slots at the end, want %d and %d", e.conns.used, e.table.live, used-1, slots-1)
+	if e.conns.used != used-1 || e.table.usedSlots != slots-1 {
+		t.Errorf("%d places and %d slots at the end, want %d and %d", e.conns.used, e.table.usedSlots, used-1, slots-1)
 	}
 	s.drain()
 	s.want(s.victim.connect, KindDisconnected)
@@ -97,8 +97,8 @@ func TestAttack21NewcomerOfAFullNetwork(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			q, few := tc.quota, 8
 			for i, refused := 0, 0; refused < few; i++ {
-				if a := addr(0, i%few); q.room(a) {
-					q.take(a)
+				if a := addr(0, i%few); q.hasPlace(a) {
+					q.addPlace(a)
 					refused = 0
 				} else {
 					refused++
@@ -107,20 +107,20 @@ func TestAttack21NewcomerOfAFullNetwork(t *testing.T) {
 			if want := alone(tc.prefix, q.places); q.used < want-few || q.used > want+few {
 				t.Errorf("a few addresses have %d places, want %d", q.used, want)
 			}
-			if honest := addr(0, 1<<20); !q.room(honest) {
+			if honest := addr(0, 1<<20); !q.hasPlace(honest) {
 				t.Error("a neighbour gets no place")
-			} else if q.take(honest); q.room(honest) {
+			} else if q.addPlace(honest); q.hasPlace(honest) {
 				t.Error("a neighbour gets a second place")
 			}
 			for i := few; i < few+q.places; i++ {
-				if a := addr(0, i); q.room(a) {
-					q.take(a)
+				if a := addr(0, i); q.hasPlace(a) {
+					q.addPlace(a)
 				}
 			}
 			if want := alone(newcomerFactor*tc.prefix, q.places); q.used > want {
 				t.Errorf("a network has %d places, want %d at most", q.used, want)
 			}
-			if !q.room(addr(1, 0)) {
+			if !q.hasPlace(addr(1, 0)) {
 				t.Error("another network gets no place")
 			}
 		})
@@ -137,7 +137,7 @@ func TestAttack21NeighbourConnects(t *testing.T) {
 		s.connect(netip.AddrPortFrom(foe(cid), 17473), cid)
 		s.acceptAll()
 	}
-	if e.conns.room(foe(0)) || e.conns.room(s.friend.addr.Addr()) {
+	if e.conns.hasPlace(foe(0)) || e.conns.hasPlace(s.friend.addr.Addr()) {
 		t.Error("there is room for the foes or the friend: the test tests nothing")
 	}
 	honest := s.addNode(netip.MustParseAddrPort("10.0.0.9:17473"))
@@ -194,7 +194,7 @@ func TestAttack15KeyGuesses(t *testing.T) {
 func TestPenaltiesAreBounded(t *testing.T) {
 	p := newGuessLimiter()
 	for i := range 3 * maxGuessers {
-		p.record(netip.AddrFrom16([16]byte{0x20, 1, 2: byte(i), 3: byte(i >> 8), 15: 1}), 0)
+		p.recordGuess(netip.AddrFrom16([16]byte{0x20, 1, 2: byte(i), 3: byte(i >> 8), 15: 1}), 0)
 	}
 	if len(p.addrs) > maxGuessers || len(p.networks) > maxGuessers {
 		t.Errorf("%d addresses and %d networks remembered, want %d at most", len(p.addrs), len(p.networks), maxGuessers)
@@ -211,7 +211,7 @@ func TestAttack15NeighbourOfAGuesser(t *testing.T) {
 	}
 	now := Time(0)
 	for range freeGuesses + 10 {
-		p.record(guesser(0), now)
+		p.recordGuess(guesser(0), now)
 	}
 	honest := netip.MustParseAddr("2001::ffff:ffff")
 	if !p.blocked(guesser(0), now) || p.blocked(honest, now) || p.blocked(guesser(1), now) {
@@ -220,13 +220,13 @@ func TestAttack15NeighbourOfAGuesser(t *testing.T) {
 	closed := 0
 	for i := range 5000 {
 		for range 3 {
-			p.record(guesser(i), now)
+			p.recordGuess(guesser(i), now)
 		}
 		now = now.Add(time.Millisecond)
 		if i%100 == 0 { // newcomers begin at any time
 			asked, tries := now, now
 			for at := now; p.blocked(honest, at); at = at.Add(time.Millisecond) {
-				p.record(guesser(i+int(at)), at)
+				p.recordGuess(guesser(i+int(at)), at)
 				closed++
 				tries = at
 			}

@@ -82,7 +82,7 @@ func TestAttack07Replay(t *testing.T) {
 	if got := int(st.Duplicates - before.Duplicates); data < 4 || got != data {
 		t.Errorf("%d of %d packets with data were duplicates", got, data)
 	}
-	for first := s.cb.recv.next; s.cb.recv.next.Sub(first) <= proto.MaxWindow+64; {
+	for first := s.cb.recv.nextPSN; s.cb.recv.nextPSN.Sub(first) <= proto.MaxWindow+64; {
 		s.work()
 	}
 	clear(s.dst.mem)
@@ -129,7 +129,7 @@ func (s *siege) life() (packets [][]byte) {
 // rename gives a packet the ID and the numbers that the victim expects on a connection, but not the tag.
 func rename(raw []byte, c *Conn) {
 	binary.BigEndian.PutUint32(raw[4:], c.cid)
-	binary.BigEndian.PutUint32(raw[8:], uint32(c.recv.next))
+	binary.BigEndian.PutUint32(raw[8:], uint32(c.recv.nextPSN))
 	binary.BigEndian.PutUint32(raw[12:], uint32(c.sent.Una))
 }
 

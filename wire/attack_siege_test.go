@@ -187,8 +187,8 @@ func (s *siege) joinMany(n int, cfg ConnConfig) (conns []*Conn) {
 // header returns a valid header of a packet from the foe to the victim's end cv.
 func (s *siege) header(cv *Conn, t proto.Type) proto.Header {
 	now := Time(s.net.Now())
-	return proto.Header{Type: t, CID: cv.cid, PSN: cv.recv.next, Ack: cv.sent.Una,
-		Credit: cv.flow.limit, TS: now.Stamp(), Tag: cv.tag}
+	return proto.Header{Type: t, CID: cv.cid, PSN: cv.recv.nextPSN, Ack: cv.sent.Una,
+		Credit: cv.flow.creditLimit, TS: now.Stamp(), Tag: cv.tag}
 }
 
 // send sends a packet of the foe.
@@ -269,7 +269,7 @@ type gauges struct {
 func (s *siege) gauges() gauges {
 	e := s.victim.eng
 	e.forgetAllRejected()
-	return gauges{e.Connections(), len(e.requests), len(e.halfOpen.held), e.halfOpen.used, len(e.host.peers.cids), e.held,
+	return gauges{e.Connections(), len(e.requests), len(e.halfOpen.held), e.halfOpen.used, len(e.host.peers.cids), e.heldFrames,
 		e.sched.ready.conns, len(e.sched.addresses), len(e.acks), s.victim.link.Paths()}
 }
 
@@ -288,11 +288,11 @@ type standing struct {
 }
 
 func standingOf(c *Conn) standing {
-	return standing{state: c.State(), una: c.sent.Una, nxt: c.sent.Nxt, credit: c.flow.limit,
-		next: c.recv.next, msn: c.recv.msn, heard: c.lastHeard, newest: c.recv.newest, challenged: c.challengeAck.pending,
+	return standing{state: c.State(), una: c.sent.Una, nxt: c.sent.Nxt, credit: c.flow.creditLimit,
+		next: c.recv.nextPSN, msn: c.recv.msn, heard: c.lastHeard, newest: c.recv.newestTS, challenged: c.challenge.pending,
 		peer: c.peerCID, mtu: c.pmtu.Size, nheld: c.recv.early.Packets(), window: c.cc.Window(), rtt: c.rtt, met: c.peerKnown,
-		stepping: c.epoch.changing, putOff: c.flow.rnr.waits, hungry: c.lowCredit.Load(), cookie: c.dial.cookie,
-		requests: int(c.sq.posted.Load() - c.sq.done.Load()), recv: int(c.rq.posted.Load() - c.rq.done.Load())}
+		stepping: c.epoch.changing, putOff: c.flow.rnr.waiting, hungry: c.lowCredit.Load(), cookie: c.dial.cookie,
+		requests: int(c.sq.postedCount.Load() - c.sq.doneCount.Load()), recv: int(c.rq.postedCount.Load() - c.rq.doneCount.Load())}
 }
 
 // unmoved checks that an attack changes neither connections nor the gauges of the engine.

@@ -135,7 +135,7 @@ func TestAttack22TimersOfSilentPeers(t *testing.T) {
 	due := func() (first, last Time) {
 		first, last = never, 0
 		for _, c := range conns[1:] {
-			first, last = min(first, c.armed), max(last, c.armed)
+			first, last = min(first, c.timerAt), max(last, c.timerAt)
 		}
 		return first, last
 	}
@@ -143,7 +143,7 @@ func TestAttack22TimersOfSilentPeers(t *testing.T) {
 	// until no timer is due.
 	polls := func(c *Conn) (own, all int) {
 		_, last := due()
-		now, count := max(last, c.armed).Add(time.Millisecond), c.rtx.count
+		now, count := max(last, c.timerAt).Add(time.Millisecond), c.rtx.count
 		s.net.Advance(int64(now))
 		for next, ok := e.timers.next(); ok && next <= now; next, ok = e.timers.next() {
 			e.Poll(now)
@@ -168,8 +168,8 @@ func TestAttack22TimersOfSilentPeers(t *testing.T) {
 			h := s.header(c, proto.Ack)
 			s.strike(&h, nil)
 		}
-		if first, _ := due(); c.armed < first {
-			t.Fatalf("the timer fires at %d, the first of silent peers at %d: the test tests nothing", c.armed, first)
+		if first, _ := due(); c.timerAt < first {
+			t.Fatalf("the timer fires at %d, the first of silent peers at %d: the test tests nothing", c.timerAt, first)
 		}
 		own, all := polls(c)
 		if all < crowd/2/maxTimers {

@@ -88,10 +88,10 @@ func TestAttack14OtherAddress(t *testing.T) {
 		}, cv, s.cb)
 	}
 	s.guise.as = func() netip.AddrPort { return netip.AddrPortFrom(s.foe.addr.Addr(), 1) }
-	next := cv.recv.next
+	next := cv.recv.nextPSN
 	h := s.header(cv, proto.Data)
 	s.strike(&h, bodyFor(cv, proto.Data, mem))
-	if cv.recv.next != next+1 {
+	if cv.recv.nextPSN != next+1 {
 		t.Error("a packet from another port of the peer was refused")
 	}
 	s.guise.as = nil
@@ -106,9 +106,9 @@ func TestAttack05ImplausibleNumbers(t *testing.T) {
 		name string
 		lie  func(h *proto.Header, c *Conn)
 	}{
-		{"PSN beyond the window", func(h *proto.Header, c *Conn) { h.PSN = c.recv.next + proto.MaxWindow + 1 }},
-		{"PSN before the window", func(h *proto.Header, c *Conn) { h.PSN = c.recv.next - proto.MaxWindow - 1 }},
-		{"PSN half the numbers away", func(h *proto.Header, c *Conn) { h.PSN = c.recv.next + 1<<31 }},
+		{"PSN beyond the window", func(h *proto.Header, c *Conn) { h.PSN = c.recv.nextPSN + proto.MaxWindow + 1 }},
+		{"PSN before the window", func(h *proto.Header, c *Conn) { h.PSN = c.recv.nextPSN - proto.MaxWindow - 1 }},
+		{"PSN half the numbers away", func(h *proto.Header, c *Conn) { h.PSN = c.recv.nextPSN + 1<<31 }},
 		{"Ack of what was not sent", func(h *proto.Header, c *Conn) { h.Ack = c.sent.Nxt + 1 }},
 		{"Ack of long ago", func(h *proto.Header, c *Conn) { h.Ack = c.sent.Nxt - 2*proto.MaxWindow - 1 }},
 		{"Ack half the numbers away", func(h *proto.Header, c *Conn) { h.Ack = c.sent.Una + 1<<31 }},
@@ -147,7 +147,7 @@ func TestRecutAfterAnsweredRead(t *testing.T) {
 	s.victim.eng.Poll(Time(s.net.Now()))
 	h := s.header(cv, proto.Data) // the header acknowledges nothing
 	body := make([]byte, proto.ReadRespSize+64)
-	proto.PutReadResp(body, proto.Last, 64, seq.Num(cv.sq.done.Load()), 0)
+	proto.PutReadResp(body, proto.Last, 64, seq.Num(cv.sq.doneCount.Load()), 0)
 	s.strike(&h, body)
 	if cv.readsOut != 0 {
 		t.Fatalf("%d reads outstanding after the answer", cv.readsOut)
@@ -336,7 +336,7 @@ func TestCloseOfAcceptSaysWhy(t *testing.T) {
 	s.dial(s.foe, s.victim, cf, nil)
 	s.until("the foe's request", time.Second, func() bool { return len(s.victim.arrived) > 0 })
 	s.accept(s.victim, cv, nil)
-	h := proto.Header{Type: proto.Close, CID: cv.cid, Tag: cv.tag, PSN: cv.recv.next, Ack: cv.sent.Una}
+	h := proto.Header{Type: proto.Close, CID: cv.cid, Tag: cv.tag, PSN: cv.recv.nextPSN, Ack: cv.sent.Una}
 	var body [proto.GoodbyeSize]byte
 	(&proto.Goodbye{CID: cv.peerCID, Reason: proto.ReasonOption}).Put(body[:])
 	s.foe.down = true

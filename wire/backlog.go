@@ -14,15 +14,15 @@ func NewBacklog(n int) *Backlog { return &Backlog{newQuota(n, backlogShare, back
 // Take reserves a place for a request from an address. It reports false if the share of the address or of its
 // network is used up.
 func (b *Backlog) Take(from netip.Addr) bool {
-	if !b.quota.room(from) {
+	if !b.quota.hasPlace(from) {
 		return false
 	}
-	b.quota.take(from)
+	b.quota.addPlace(from)
 	return true
 }
 
 // Give returns a place that Take reserved for an address.
-func (b *Backlog) Give(from netip.Addr) { b.quota.give(from) }
+func (b *Backlog) Give(from netip.Addr) { b.quota.freePlace(from) }
 
 // Resize sets the number of places to n. Places that are reserved stay reserved, even if they exceed n.
 func (b *Backlog) Resize(n int) { b.quota.places = n }

@@ -69,7 +69,7 @@ func (c *Conn) postBind(w *work, win *Window) error {
 	if q.wins == nil {
 		q.wins = make([]*Window, len(q.slots))
 	}
-	q.wins[q.posted.Load()&q.mask] = win
+	q.wins[q.postedCount.Load()&q.mask] = win
 	return q.post(w, nil)
 }
 
@@ -85,10 +85,10 @@ func (r *workRing) window(n seq.Num) *Window {
 // a bind, because a bind sends nothing.
 func (c *Conn) atBind() bool {
 	q := &c.sq
-	if !q.binds || q.next.Op == q.counted || q.next.Off != 0 {
+	if !q.binds || q.nextPos.Op == q.counted || q.nextPos.Off != 0 {
 		return false
 	}
-	w := q.at(q.next.Op)
+	w := q.at(q.nextPos.Op)
 	return w.op == OpBind && c.waitsFor(w) == sendPacket
 }
 
@@ -98,28 +98,28 @@ func (c *Conn) bindNext() bool {
 		return false
 	}
 	q := &c.sq
-	if !c.bindWindow(q.next.Op, q.at(q.next.Op)) {
-		c.failRequest(q.next.Op, StatusBindFailed)
-		c.fault(proto.ReasonLocal, 0, 0)
+	if !c.bindWindow(q.nextPos.Op, q.at(q.nextPos.Op)) {
+		c.failRequest(q.nextPos.Op, StatusBindFailed)
+		c.breakOnFault(proto.ReasonLocal, 0, 0)
 		return true
 	}
-	q.next.Op++
+	q.nextPos.Op++
 	if c.sent.Empty() {
-		q.acked = q.next
+		q.ackedPos = q.nextPos
 		c.completeRequests()
 	} else {
-		c.sent.At(c.sent.Nxt - 1).ReqEnd = q.next
+		c.sent.At(c.sent.Nxt - 1).ReqEnd = q.nextPos
 	}
 	return true
 }
 
 // bindWindow executes a bind, unless it was executed before. It reports false if the window was freed.
 func (c *Conn) bindWindow(n seq.Num, w *work) bool {
-	if w.done {
+	if w.executed {
 		return true
 	}
 	win, h := c.sq.window(n), c.host
-	w.done = true
+	w.executed = true
 	if w.key != 0 {
 		h.regions.binding(w.key).key.Store(h.keys.Encrypt(w.key))
 	}
@@ -135,7 +135,7 @@ func (c *Conn) bindWindow(n seq.Num, w *work) bool {
 // undoBind reverts a bind that fails. Its key is invalid afterwards.
 func (c *Conn) undoBind(w *work) {
 	if w.op == OpBind && w.key != 0 {
-		if w.done {
+		if w.executed {
 			c.host.unbind(w.key)
 		} else {
 			c.host.discard(w.key)

@@ -17,8 +17,8 @@ import (
 // challengeAck is the state of a challenge on one connection.
 type challengeAck struct {
 	pending bool // a challenge ACK has left, and no packet from the peer has come since
-	begun   Time // when the first challenge ACK of the last challenge left
-	next    Time // when the challenge ACK is repeated
+	begunAt Time // when the first challenge ACK of the last challenge left
+	retryAt Time // when the challenge ACK is repeated
 }
 
 const (
@@ -45,7 +45,7 @@ func (c *Conn) hasSent(psn seq.Num) bool { return psn.Within(c.sent.Una-proto.Ma
 // true, and the caller ends the connection. Otherwise handleLostReport begins a challenge, unless one is pending, and
 // returns false.
 func (c *Conn) handleLostReport(ts uint32) (confirmed bool) {
-	if c.challengeAck.pending && c.eng.sentSince(ts, c.challengeAck.begun) {
+	if c.challenge.pending && c.eng.sentSince(ts, c.challenge.begunAt) {
 		return true
 	}
 	c.sendChallengeAck()
@@ -63,42 +63,42 @@ func (e *Engine) sentSince(ts uint32, start Time) bool {
 // probe timeout after the last challenge began, because the answer to that challenge may still be in the network. It
 // reports false if the link has no frame.
 func (c *Conn) sendChallengeAck() bool {
-	d, now := &c.challengeAck, c.eng.now
-	if d.pending || d.begun != 0 && now.Sub(d.begun) < c.rtt.PTO() {
+	d, now := &c.challenge, c.eng.now
+	if d.pending || d.begunAt != 0 && now.Sub(d.begunAt) < c.rtt.PTO() {
 		return true
 	}
 	if !c.sendAck(proto.AckRequest) {
 		return false
 	}
-	*d = challengeAck{pending: true, begun: now, next: now.Add(max(challengeAckRetry, c.rtt.PTO()))}
-	c.setDeadline(d.next)
+	*d = challengeAck{pending: true, begunAt: now, retryAt: now.Add(max(challengeAckRetry, c.rtt.PTO()))}
+	c.setDeadline(d.retryAt)
 	return true
 }
 
 // dueChallengeAck repeats the challenge ACK, ends the challenge or breaks the connection. The result is the time
 // at which it must run again.
 func (c *Conn) dueChallengeAck() Time {
-	d, now := &c.challengeAck, c.eng.now
+	d, now := &c.challenge, c.eng.now
 	switch {
 	case !d.pending:
 		return never
 	case c.portClosed():
 		c.peerEnded()
 		return never
-	case now.Sub(d.begun) > challengeAckLimit:
+	case now.Sub(d.begunAt) > challengeAckLimit:
 		d.pending = false
 		return never
-	case now >= d.next:
-		d.next = now.Add(max(challengeAckRetry, c.rtt.PTO(), now.Sub(d.begun)))
+	case now >= d.retryAt:
+		d.retryAt = now.Add(max(challengeAckRetry, c.rtt.PTO(), now.Sub(d.begunAt)))
 		c.sendAck(proto.AckRequest)
 	}
-	return d.next
+	return d.retryAt
 }
 
 // portClosed reports whether a pending challenge has shown that the peer's port is closed. Two conditions must hold:
 // the peer has had time to answer the challenge ACK, and the peer's kernel has refused a packet that left after the
 // challenge ACK. That packet may be from this connection or from another connection to the port.
 func (c *Conn) portClosed() bool {
-	begun := c.challengeAck.begun
-	return c.challengeAck.pending && c.eng.runTime(begun) >= max(portReportWait, 4*c.rtt.PTO()) && c.portClosedSince(begun)
+	begun := c.challenge.begunAt
+	return c.challenge.pending && c.eng.runTime(begun) >= max(portReportWait, 4*c.rtt.PTO()) && c.portClosedSince(begun)
 }

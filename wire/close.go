@@ -12,14 +12,14 @@ import (
 // linger is what remains of a connection that this side has closed. The engine repeats Close until it gets Closed from
 // the peer, has sent Close closeTries times, or gets an ICMP message which says that the peer's port is closed.
 type linger struct {
-	path     link.Path
-	peerAddr netip.Addr
-	header   proto.Header
-	bye      proto.Goodbye
-	heard    Time          // when the peer's last packet came
-	tries    int           // Close packets sent
-	wait     time.Duration // time to the next repeat; doubles
-	passive  bool          // it still counts as a connection of the peer's address
+	path      link.Path
+	peerAddr  netip.Addr
+	header    proto.Header
+	bye       proto.Goodbye
+	lastHeard Time          // when the peer's last packet came
+	tries     int           // Close packets sent
+	retryWait time.Duration // time to the next repeat; doubles
+	passive   bool          // it still counts as a connection of the peer's address
 }
 
 // key returns the key under which an ICMP message that quotes Close finds the connection.
@@ -99,12 +99,12 @@ func (c *Conn) finish(k Kind, bye proto.Goodbye) {
 	}
 	e := c.eng
 	bye.CID = c.cid
-	c.why = BreakReason(bye.Reason)
+	c.breakReason = BreakReason(bye.Reason)
 	if c.peerGone() {
 		c.end(k, StatusFlushed)
 		return
 	}
-	l := &linger{path: c.path, peerAddr: c.peerAddr, bye: bye, heard: c.lastHeard, wait: closeRetry, header: c.header(proto.Close, c.sent.Nxt)}
+	l := &linger{path: c.path, peerAddr: c.peerAddr, bye: bye, lastHeard: c.lastHeard, retryWait: closeRetry, header: c.newHeader(proto.Close, c.sent.Nxt)}
 	l.passive = c.leave()
 	e.table.detach(c.slot, l)
 	c.host.peers.add(l.key(), peerName{c.cid, e.portReports.destination(c.path)})
@@ -122,9 +122,9 @@ func (c *Conn) end(k Kind, s Status) {
 // connection holds in the quota of connections.
 func (c *Conn) release() {
 	if c.leave() {
-		c.eng.conns.give(c.peerAddr)
+		c.eng.conns.freePlace(c.peerAddr)
 	}
-	c.eng.table.release(c.slot)
+	c.eng.table.freeSlot(c.slot)
 	c.eng.link.Release(c.path)
 }
 
@@ -134,7 +134,7 @@ func (c *Conn) leave() (passive bool) {
 	e := c.eng
 	c.dropAllEarly()
 	e.timers.stop(c.slot)
-	c.armed = never
+	c.timerAt = never
 	if c.peerKnown {
 		c.host.peers.remove(peerKey{c.peerAddr, c.peerCID, c.peerTag}, c.cid)
 	}
@@ -146,7 +146,7 @@ func (c *Conn) leave() (passive bool) {
 		c.srq.q.remove(c)
 	}
 	e.sched.leave(c)
-	c.ack.listed = false // acknowledge removes it from the list
+	c.ack.inAcks = false // acknowledge removes it from the list
 	c.recv.target.region = nil
 	return passive
 }
@@ -170,17 +170,17 @@ func (c *Conn) reportEnd(k Kind, s Status) {
 
 // flushWork completes all posted entries: the oldest request with status s, the others with StatusFlushed.
 func (c *Conn) flushWork(s Status) {
-	for n := seq.Num(c.sq.done.Load()); uint32(n) != c.sq.posted.Load(); n++ {
+	for n := seq.Num(c.sq.doneCount.Load()); uint32(n) != c.sq.postedCount.Load(); n++ {
 		w := c.sq.at(n)
 		c.undoBind(w)
 		c.completions.Request.push(c.eng, &Completion{Conn: c, Cookie: w.cookie, Op: w.op, Status: s, Flags: w.flags &^ Unsignalled, Window: c.sq.window(n)})
-		c.sq.done.Store(uint32(n + 1))
+		c.sq.doneCount.Store(uint32(n + 1))
 		s = StatusFlushed
 	}
-	for n := c.rq.next; uint32(n) != c.rq.posted.Load(); n++ {
+	for n := c.rq.nextRecv; uint32(n) != c.rq.postedCount.Load(); n++ {
 		w := c.rq.at(n)
 		c.completions.Recv.push(c.eng, &Completion{Conn: c, Cookie: w.cookie, Op: OpRecv, Status: StatusFlushed, Flags: w.flags &^ Unsignalled})
-		c.rq.next = n + 1
+		c.rq.nextRecv = n + 1
 	}
 	c.countRecv()
 	if c.srq != nil {
@@ -191,7 +191,7 @@ func (c *Conn) flushWork(s Status) {
 // failRequest completes request n with status s. Before that, it completes all earlier incomplete requests with
 // StatusFlushed. The caller closes the connection.
 func (c *Conn) failRequest(n seq.Num, s Status) {
-	for d := seq.Num(c.sq.done.Load()); d.LessEq(n); d++ {
+	for d := seq.Num(c.sq.doneCount.Load()); d.LessEq(n); d++ {
 		w := c.sq.at(d)
 		st := StatusFlushed
 		if d == n {
@@ -199,16 +199,16 @@ func (c *Conn) failRequest(n seq.Num, s Status) {
 		}
 		c.undoBind(w)
 		c.completions.Request.push(c.eng, &Completion{Conn: c, Cookie: w.cookie, Op: w.op, Status: st, Flags: w.flags &^ Unsignalled, Window: c.sq.window(d)})
-		c.sq.done.Store(uint32(d + 1))
+		c.sq.doneCount.Store(uint32(d + 1))
 	}
 }
 
 // noRequest in a Close packet means that no request of the peer is the cause. A peer never has so many requests.
 const noRequest = 1 << 31
 
-// The method fault counts an error and breaks the connection. The cause is a packet from the peer, or local memory that
+// breakOnFault counts an error and breaks the connection. The cause is a packet from the peer, or local memory that
 // is gone. The arguments op and num tell the peer which of its operations failed.
-func (c *Conn) fault(why proto.Reason, op proto.Op, num int) {
+func (c *Conn) breakOnFault(why proto.Reason, op proto.Op, num int) {
 	switch why {
 	case proto.ReasonAccess:
 		c.eng.stats.ProtectionErrors++
@@ -228,7 +228,7 @@ func (c *Conn) breakDown(s Status, why proto.Reason) {
 // failOldest completes the oldest request with an error status. The caller closes the connection.
 func (c *Conn) failOldest(s Status) {
 	if !c.sq.empty() {
-		c.failRequest(seq.Num(c.sq.done.Load()), s)
+		c.failRequest(seq.Num(c.sq.doneCount.Load()), s)
 	}
 }
 
@@ -237,12 +237,12 @@ func (e *Engine) sendClose(slot int32, l *linger) {
 	var p packet
 	l.header.TS = e.now.Stamp()
 	if e.begin(&p, l.path, proto.HeaderSize+proto.GoodbyeSize+proto.TrailerSize) {
-		l.bye.Put(p.put(proto.GoodbyeSize))
+		l.bye.Put(p.reserve(proto.GoodbyeSize))
 		p.finish(&l.header)
 	}
 	l.tries++
-	e.timers.set(slot, e.now.Add(l.wait), l.tries)
-	l.wait = min(2*l.wait, maxRTO)
+	e.timers.set(slot, e.now.Add(l.retryWait), l.tries)
+	l.retryWait = min(2*l.retryWait, maxRTO)
 }
 
 // endLinger frees the slot and the path of a lingering connection, and returns its place in the quota of connections.
@@ -250,11 +250,11 @@ func (e *Engine) sendClose(slot int32, l *linger) {
 func (e *Engine) endLinger(slot int32, l *linger) {
 	e.timers.stop(slot)
 	if l.passive {
-		e.conns.give(l.peerAddr)
+		e.conns.freePlace(l.peerAddr)
 	}
 	e.host.peers.remove(l.key(), l.bye.CID)
 	e.link.Release(l.path)
-	e.table.release(slot)
+	e.table.freeSlot(slot)
 }
 
 // handleClose ends the connection that the peer has closed, and answers Close with Closed. If Closed is lost, the peer
@@ -267,8 +267,8 @@ func (e *Engine) handleClose(h *proto.Header, body []byte, bufs []link.Buf) (kep
 		return false
 	}
 	out := proto.Header{Type: proto.Closed, CID: g.CID, Ack: h.PSN, TS: e.now.Stamp(), Tag: h.Tag}
-	if c := e.lookup(h.CID); c != nil && c.peerKnown && c.fromPeer(h, &bufs[0]) && g.CID == c.peerCID {
-		if c.plausible(h) {
+	if c := e.lookup(h.CID); c != nil && c.peerKnown && c.isFromPeer(h, &bufs[0]) && g.CID == c.peerCID {
+		if c.hasPlausibleNumbers(h) {
 			e.sendHeader(c.path, &out)
 			e.flush() // the packet needs the path, which peerClosed releases
 			c.peerClosed(h, &g)
@@ -295,7 +295,7 @@ func (e *Engine) sendHeader(path link.Path, h *proto.Header) {
 func (c *Conn) peerClosed(h *proto.Header, g *proto.Goodbye) {
 	if c.State() == Accepting {
 		if g.Reason != proto.ReasonNone {
-			c.why = givenByPeer(g.Reason)
+			c.breakReason = givenByPeer(g.Reason)
 		}
 		c.end(KindAcceptFailed, StatusFlushed)
 		return
@@ -307,10 +307,10 @@ func (c *Conn) peerClosed(h *proto.Header, g *proto.Goodbye) {
 		}
 	}
 	c.failNamedRequest(g)
-	c.why = givenByPeer(g.Reason)
+	c.breakReason = givenByPeer(g.Reason)
 	kind := KindBroken
 	if g.Reason == proto.ReasonNone {
-		kind, c.why = KindDisconnected, 0
+		kind, c.breakReason = KindDisconnected, 0
 	}
 	c.end(kind, StatusFlushed)
 }
@@ -335,11 +335,11 @@ func (c *Conn) failNamedRequest(g *proto.Goodbye) {
 	default:
 		return
 	}
-	n := c.operation(c.sq.acked.Op, g.Num)
+	n := c.requestAfter(c.sq.ackedPos.Op, g.Num)
 	if g.Op == proto.OpReadResp {
 		n = seq.Num(g.Num)
 	}
-	if n.Less(seq.Num(c.sq.done.Load())) || !(position{Op: n}).Before(c.sq.next) {
+	if n.Less(seq.Num(c.sq.doneCount.Load())) || !(position{Op: n}).Before(c.sq.nextPos) {
 		return // it has completed, or nothing of it has been sent
 	}
 	c.succeedBefore(n)
@@ -348,15 +348,15 @@ func (c *Conn) failNamedRequest(g *proto.Goodbye) {
 
 // succeedBefore completes the requests before n successfully.
 func (c *Conn) succeedBefore(n seq.Num) {
-	if c.sq.acked.Op.Less(n) {
-		c.sq.acked = position{Op: n}
+	if c.sq.ackedPos.Op.Less(n) {
+		c.sq.ackedPos = position{Op: n}
 	}
 	c.completeRequests()
 }
 
 // handleClosed frees a lingering connection after the peer has confirmed its Close. Closed carries the tag of Close.
 func (e *Engine) handleClosed(h *proto.Header, b *link.Buf) {
-	s, slot, _ := e.table.find(h.CID)
+	s, slot, _ := e.table.findSlot(h.CID)
 	switch {
 	case s == nil || s.linger == nil, h.Tag != s.linger.header.Tag, e.source(b) != s.linger.peerAddr:
 		e.stats.UnknownConnection++

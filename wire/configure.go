@@ -59,14 +59,14 @@ func (c *Conn) Reconfigure(cfg ConnConfig) error {
 }
 
 // NeverReceived reports whether no receive was ever posted.
-func (c *Conn) NeverReceived() bool { return c.rq.posted.Load() == 0 }
+func (c *Conn) NeverReceived() bool { return c.rq.postedCount.Load() == 0 }
 
 // resize changes the depth of a ring and the number of segments for each slot. It copies the posted entries, and
 // returns ErrPosted if they do not fit. No engine may use the ring meanwhile.
 func (r *workRing) resize(depth, maxSeg, stride int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	done, posted := seq.Num(r.done.Load()), seq.Num(r.posted.Load())
+	done, posted := seq.Num(r.doneCount.Load()), seq.Num(r.postedCount.Load())
 	if posted.Sub(done) > depth {
 		return ErrPosted
 	}
@@ -103,7 +103,7 @@ func (c *Conn) dropForeignSegments() {
 		return
 	}
 	c.zoneChanged = false
-	for n := seq.Num(c.rq.done.Load()); uint32(n) != c.rq.posted.Load(); n++ {
+	for n := seq.Num(c.rq.doneCount.Load()); uint32(n) != c.rq.postedCount.Load(); n++ {
 		segs := c.rq.segments(n, c.rq.at(n))
 		for i := range segs {
 			if r := c.host.regions.find(segs[i].Context); r != nil && r.zone != c.zone.Load() {

@@ -108,7 +108,7 @@ func TestReconfigureWhilePosting(t *testing.T) {
 	for n := range posted {
 		want += n
 	}
-	if got := int(c.rq.posted.Load()); got != want {
+	if got := int(c.rq.postedCount.Load()); got != want {
 		t.Errorf("%d receives are posted, want %d", got, want)
 	}
 	for n := range want {

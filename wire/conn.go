@@ -144,18 +144,18 @@ type identity struct {
 type setup struct {
 	dial         dialState
 	req          *Request // passive side: the accepted request
-	opened       Time     // when Connect or Accept was called
+	openedAt     Time     // when Connect or Accept was called
 	readyPending bool     // active side: the first packet has to carry OpReady
-	why          BreakReason
+	breakReason  BreakReason
 }
 
 // liveness holds the time at which the peer was last heard, and the deadlines that depend on it.
 type liveness struct {
-	lastHeard    Time // when the peer's last packet came
-	lastAsked    Time // when the last keep-alive or request for credit left
-	armed        Time // when the connection's timer fires; never: not armed
-	unanswered   int  // timeouts and requests for an answer since the peer's last packet
-	challengeAck challengeAck
+	lastHeard  Time // when the peer's last packet came
+	lastAsked  Time // when the last keep-alive or request for credit left
+	timerAt    Time // when the connection's timer fires; never: not armed
+	unanswered int  // timeouts and requests for an answer since the peer's last packet
+	challenge  challengeAck
 }
 
 // rdma is the state of RDMA reads and atomics, both those outstanding at the peer and those that this side serves.
@@ -168,17 +168,17 @@ type rdma struct {
 
 // receiver is the state of incoming packets and messages.
 type receiver struct {
-	hole  list.Node[Conn] // position in holes
-	next  seq.Num         // PSN expected next
-	epoch proto.Flags     // epoch of the peer's packets: proto.Epoch or 0
-	// The field notReady is true if the packet whose PSN is in the field next has arrived and found no receive. The
-	// field skip is the number of chunks of that packet that are already consumed.
-	notReady bool
-	skip     int32
-	newest   uint32           // latest time stamp of a packet of this epoch
-	early    reassembly.Queue // packets that came before their turn
-	echo     echo
-	target   targetCache
+	holeNode list.Node[Conn] // position in holes
+	nextPSN  seq.Num         // PSN expected next
+	epoch    proto.Flags     // epoch of the peer's packets: proto.Epoch or 0
+	// notReady is true if the packet with PSN nextPSN has arrived and found no receive. skippedChunks is the number of
+	// chunks of that packet that are already consumed.
+	notReady      bool
+	skippedChunks int32
+	newestTS      uint32           // latest time stamp of a packet of this epoch
+	early         reassembly.Queue // packets that came before their turn
+	echo          echo
+	target        targetCache
 
 	msn    seq.Num // messages received
 	off    uint32  // bytes received of the current message
@@ -188,9 +188,9 @@ type receiver struct {
 // echo holds two values that this side's headers return to the peer: the time stamp of the newest packet that came in
 // order (RFC 7323 §4.3), and the number of congestion marks received (RFC 3168).
 type echo struct {
-	stamp uint32
-	ce    uint16 // congestion marks received; wraps
-	at    Time   // when that packet came
+	stamp     uint32
+	ce        uint16 // congestion marks received; wraps
+	arrivedAt Time   // when that packet came
 }
 
 // targetCache holds the memory that the peer's last RDMA operation named. The next one usually names the same memory.
@@ -241,7 +241,7 @@ func (c *Conn) setState(s State) {
 
 // attach adds an Idle connection to an engine: it reserves a slot and resets the protocol state.
 func (c *Conn) attach(e *Engine, path link.Path, s CompletionQueues, now Time) error {
-	slot, cid, err := e.table.take(c)
+	slot, cid, err := e.table.takeSlot(c)
 	if err != nil {
 		return err
 	}
@@ -249,18 +249,18 @@ func (c *Conn) attach(e *Engine, path link.Path, s CompletionQueues, now Time) e
 	c.tag, c.peerCID, c.peerTag = c.host.newTag(), 0, 0
 	c.req, c.peerKnown, c.readyPending = nil, false, false
 	c.sq.restart()
-	c.rq.next = seq.Num(c.rq.done.Load())
+	c.rq.nextRecv = seq.Num(c.rq.doneCount.Load())
 	psn := seq.Num(c.host.random32())
 	c.sent.Restart(psn)
 	c.cc = congestion.New(psn)
 	c.rtt, c.rtx, c.flow, c.epoch = rtt.Estimator{}, rtxTimer{}, flowControl{}, epochChange{}
 	c.recv = receiver{early: reassembly.New(&e.tables)}
-	c.ack.sent()
+	c.ack.reset()
 	c.readsOut = 0
 	c.resp = responder{}
-	c.challengeAck, c.why, c.opened = challengeAck{}, 0, now
+	c.challenge, c.breakReason, c.openedAt = challengeAck{}, 0, now
 	c.dropForeignSegments()
-	c.armed, c.lastHeard, c.lastAsked, c.unanswered = never, now, now, 0
+	c.timerAt, c.lastHeard, c.lastAsked, c.unanswered = never, now, now, 0
 	c.pmtu = pmtu.New(min(e.link.PathMTU(path), e.maxPacket))
 	c.peerData.Store(nil)
 	return nil
@@ -275,14 +275,14 @@ func (c *Conn) hello(private []byte) proto.Hello {
 // setPeer stores the contents of the peer's Hello and the peer's first PSN.
 func (c *Conn) setPeer(h *proto.Header, hi *proto.Hello) {
 	c.peerCID, c.peerTag, c.peerKnown = hi.CID, hi.Tag, true
-	c.answered()
+	c.noteAnswer()
 	c.sent.Limit = min(maxWindow, int(hi.Window))
 	c.host.peers.add(peerKey{c.peerAddr, hi.CID, hi.Tag}, peerName{c.cid, c.eng.portReports.destination(c.path)})
 	c.pmtu.Agree(int(min(hi.MTU, 1<<16-1)))
-	c.recv.newest = h.TS
+	c.recv.newestTS = h.TS
 	c.readsAllowed = int(min(c.readOut, hi.ReadIn))
 	c.resp.init(int(c.readIn))
-	c.recv.next = h.PSN
+	c.recv.nextPSN = h.PSN
 	c.takeCredit(h)
 }
 
@@ -290,13 +290,13 @@ func (c *Conn) setPeer(h *proto.Header, hi *proto.Hello) {
 func (c *Conn) emit(k Kind) {
 	e := c.eng
 	e.publish()
-	c.completions.Connect.push(e, &Completion{Conn: c, Kind: k, Data: uint32(c.why)})
+	c.completions.Connect.push(e, &Completion{Conn: c, Kind: k, Data: uint32(c.breakReason)})
 	e.publish()
 }
 
-// credit returns the number of messages that the peer may send, counted from the beginning of the connection.
-func (c *Conn) credit() seq.Num {
-	return c.recv.msn + seq.Num(c.rq.posted.Load()) - c.rq.next
+// grantableCredit returns the number of messages that the peer may send, counted from the beginning of the connection.
+func (c *Conn) grantableCredit() seq.Num {
+	return c.recv.msn + seq.Num(c.rq.postedCount.Load()) - c.rq.nextRecv
 }
 
 // alive reports whether the connection exchanges data packets.
@@ -325,5 +325,5 @@ func (c *Conn) establish() {
 	c.searchMTU(c.pmtu.Unlimited())
 }
 
-// quiet returns the time since the peer's last packet.
-func (c *Conn) quiet(now Time) time.Duration { return now.Sub(c.lastHeard) }
+// silence returns the time since the peer's last packet.
+func (c *Conn) silence(now Time) time.Duration { return now.Sub(c.lastHeard) }

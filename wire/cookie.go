@@ -12,11 +12,11 @@ import (
 // after that, hence for 15 to 30 s.
 const cookieLife = 15 * time.Second
 
-// The method cookie computes a value like a SYN cookie: a Connect with this value proves that the requester receives at
+// makeCookie computes a value like a SYN cookie: a Connect with this value proves that the requester receives at
 // its address and port. The engine keeps no state for a requester without that proof, so spoofed addresses cost no
 // memory. The cookie is a hash of the host's secret, the address, the port, the connection attempt and the period, and
 // is never 0.
-func (e *Engine) cookie(key *requestKey, h *proto.Header, hi *proto.Hello, epoch int64) uint64 {
+func (e *Engine) makeCookie(key *requestKey, h *proto.Header, hi *proto.Hello, epoch int64) uint64 {
 	var b [80]byte
 	copy(b[:32], e.host.secret[:])
 	addr := key.from.Addr().As16()
@@ -32,12 +32,12 @@ func (e *Engine) cookie(key *requestKey, h *proto.Header, hi *proto.Hello, epoch
 	return binary.BigEndian.Uint64(sum[:]) | 1
 }
 
-// The method proven reports whether a Connect carries a valid cookie, of this period or the previous one. It also
+// checkCookie reports whether a Connect carries a valid cookie, of this period or the previous one. It also
 // returns the cookie of this period (fresh), which the caller may send in a Challenge.
-func (e *Engine) proven(key *requestKey, h *proto.Header, hi *proto.Hello) (fresh uint64, ok bool) {
+func (e *Engine) checkCookie(key *requestKey, h *proto.Header, hi *proto.Hello) (fresh uint64, ok bool) {
 	epoch := int64(e.now) / int64(cookieLife)
-	fresh = e.cookie(key, h, hi, epoch)
-	ok = hi.Cookie == fresh || hi.Cookie != 0 && hi.Cookie == e.cookie(key, h, hi, epoch-1)
+	fresh = e.makeCookie(key, h, hi, epoch)
+	ok = hi.Cookie == fresh || hi.Cookie != 0 && hi.Cookie == e.makeCookie(key, h, hi, epoch-1)
 	return fresh, ok
 }
 

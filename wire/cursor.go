@@ -7,19 +7,19 @@ import (
 
 // cursor reads the body of a received packet. The frames of the packet may divide the body at any byte.
 type cursor struct {
-	bufs []link.Buf // frames after the current one
-	cur  []byte     // unread bytes of the current frame
-	left int        // number of unread bytes of the body, without the trailer
+	bufs      []link.Buf // frames after the current one
+	cur       []byte     // unread bytes of the current frame
+	bytesLeft int        // number of unread bytes of the body, without the trailer
 }
 
 // open sets the cursor to the first byte after the header. total is the length of the packet in bytes.
 func (r *cursor) open(bufs []link.Buf, total int) {
 	r.bufs, r.cur = bufs[1:], bufs[0].Data[proto.HeaderSize:]
-	r.left = total - proto.HeaderSize - proto.TrailerSize
+	r.bytesLeft = total - proto.HeaderSize - proto.TrailerSize
 }
 
-// more advances to the next frame with unread bytes. The caller knows that there is one.
-func (r *cursor) more() {
+// nextFrame advances to the next frame with unread bytes. The caller knows that there is one.
+func (r *cursor) nextFrame() {
 	for len(r.cur) == 0 {
 		r.cur, r.bufs = r.bufs[0].Data, r.bufs[1:]
 	}
@@ -27,41 +27,41 @@ func (r *cursor) more() {
 
 // chunk reads a chunk header into c. It reports false if the body is too short for the chunk.
 func (r *cursor) chunk(c *proto.Chunk) bool {
-	r.more()
+	r.nextFrame()
 	n := proto.ChunkSize(r.cur[0])
-	if n == 0 || n > r.left {
+	if n == 0 || n > r.bytesLeft {
 		return false
 	}
 	if n <= len(r.cur) {
 		c.Parse(r.cur[:n])
 		r.cur = r.cur[n:]
-		r.left -= n
+		r.bytesLeft -= n
 	} else {
 		var scratch [proto.MaxChunkSize]byte
 		r.copy(scratch[:n])
 		c.Parse(scratch[:n])
 	}
-	return c.Len <= r.left
+	return c.Len <= r.bytesLeft
 }
 
 // copy reads len(dst) bytes into dst. The body must have that many unread bytes.
 func (r *cursor) copy(dst []byte) {
-	r.left -= len(dst)
+	r.bytesLeft -= len(dst)
 	for {
 		n := copy(dst, r.cur)
 		r.cur = r.cur[n:]
 		if dst = dst[n:]; len(dst) == 0 {
 			return
 		}
-		r.more()
+		r.nextFrame()
 	}
 }
 
 // skip discards n bytes. The body must have that many unread bytes.
 func (r *cursor) skip(n int) {
-	r.left -= n
+	r.bytesLeft -= n
 	for n > 0 {
-		r.more()
+		r.nextFrame()
 		m := min(n, len(r.cur))
 		r.cur = r.cur[m:]
 		n -= m

@@ -14,30 +14,30 @@ import (
 //   - ackEvery packets have arrived since the last acknowledgement.
 //   - ackDelay has passed.
 type delayedAck struct {
-	packets   int    // received since the last acknowledgement left
-	immediate bool   // send an Ack without delay
-	asked     bool   // the peer has asked for an acknowledgement
-	listed    bool   // in the engine's acks
-	poll      uint64 // number of the Poll in which the peer asked
-	deadline  Time   // end of the delay; never: nothing to acknowledge
+	packets      int    // received since the last acknowledgement left
+	immediate    bool   // send an Ack without delay
+	ackRequested bool   // the peer has asked for an acknowledgement
+	inAcks       bool   // in the engine's acks
+	requestPoll  uint64 // number of the Poll in which the peer asked
+	deadline     Time   // end of the delay; never: nothing to acknowledge
 }
 
 // ask notes that the peer asks for an acknowledgement in Poll number poll. It reports false if it has asked before.
 func (a *delayedAck) ask(poll uint64) bool {
-	if a.asked {
+	if a.ackRequested {
 		return false
 	}
-	a.asked, a.poll = true, poll
+	a.ackRequested, a.requestPoll = true, poll
 	return true
 }
 
-// due reports whether an Ack has to leave in the Poll with number poll.
-func (a *delayedAck) due(poll uint64) bool {
-	return a.immediate || a.packets >= ackEvery || a.asked && a.poll != poll
+// isDue reports whether an Ack has to leave in the Poll with number poll.
+func (a *delayedAck) isDue(poll uint64) bool {
+	return a.immediate || a.packets >= ackEvery || a.ackRequested && a.requestPoll != poll
 }
 
-// sent resets the state, because a packet leaves and carries an acknowledgement.
-func (a *delayedAck) sent() { *a = delayedAck{deadline: never, listed: a.listed} }
+// reset clears the state, because a packet leaves and carries an acknowledgement.
+func (a *delayedAck) reset() { *a = delayedAck{deadline: never, inAcks: a.inAcks} }
 
 // wantAck requests an acknowledgement within ackDelay.
 func (c *Conn) wantAck() {
@@ -45,8 +45,8 @@ func (c *Conn) wantAck() {
 		c.ack.deadline = c.eng.now.Add(ackDelay)
 		c.setDeadline(c.ack.deadline)
 	}
-	if !c.ack.listed {
-		c.ack.listed = true
+	if !c.ack.inAcks {
+		c.ack.inAcks = true
 		c.eng.acks = append(c.eng.acks, c)
 	}
 }
@@ -62,14 +62,14 @@ func (e *Engine) acknowledge() {
 	keep := e.acks[:0]
 	for _, c := range e.acks {
 		a := &c.ack
-		due := a.due(e.stats.Polls)
+		due := a.isDue(e.stats.Polls)
 		switch {
-		case !a.listed || !c.alive(), due && c.sendAck(0):
-			a.listed = false
-		case due || a.asked:
+		case !a.inAcks || !c.alive(), due && c.sendAck(0):
+			a.inAcks = false
+		case due || a.ackRequested:
 			keep = append(keep, c)
 		default: // nothing to acknowledge, or not yet
-			a.listed = false
+			a.inAcks = false
 		}
 	}
 	clear(e.acks[len(keep):])
@@ -82,12 +82,12 @@ func (c *Conn) sendAck(flags proto.Flags) bool {
 	if !c.eng.begin(&p, c.path, proto.HeaderSize+proto.MaxSACKSize+proto.TrailerSize) {
 		return false
 	}
-	h := c.header(proto.Ack, c.sent.Nxt)
+	h := c.newHeader(proto.Ack, c.sent.Nxt)
 	h.Flags |= flags
 	r := &c.recv
-	if last := r.early.Last(r.next); last > 0 {
+	if last := r.early.Last(r.nextPSN); last > 0 {
 		h.Flags |= proto.HasSACK
-		r.early.PutSACK(r.next, p.put(proto.SACKSize(last-1)))
+		r.early.PutSACK(r.nextPSN, p.reserve(proto.SACKSize(last-1)))
 	}
 	if flags&proto.AckRequest != 0 {
 		c.unanswered++
@@ -97,15 +97,15 @@ func (c *Conn) sendAck(flags proto.Flags) bool {
 	return true
 }
 
-// The method header returns the header of a packet that leaves now. It also resets the delayed acknowledgement, because
+// newHeader returns the header of a packet that leaves now. It also resets the delayed acknowledgement, because
 // every header acknowledges all packets received so far.
-func (c *Conn) header(t proto.Type, psn seq.Num) proto.Header {
+func (c *Conn) newHeader(t proto.Type, psn seq.Num) proto.Header {
 	r, now := &c.recv, c.eng.now
-	c.flow.granted = c.credit()
-	c.ack.sent()
+	c.flow.grantedCredit = c.grantableCredit()
+	c.ack.reset()
 	c.noteCredit()
-	h := proto.Header{Type: t, CE: r.echo.ce, CID: c.peerCID, PSN: psn, Ack: r.next,
-		Credit: c.flow.granted, TS: now.Stamp(), Tag: c.peerTag}
+	h := proto.Header{Type: t, CE: r.echo.ce, CID: c.peerCID, PSN: psn, Ack: r.nextPSN,
+		Credit: c.flow.grantedCredit, TS: now.Stamp(), Tag: c.peerTag}
 	h.Flags |= c.epoch.flag | c.eng.portFlag
 	if r.epoch != 0 {
 		h.Flags |= proto.EpochSeen
@@ -117,7 +117,7 @@ func (c *Conn) header(t proto.Type, psn seq.Num) proto.Header {
 		h.Flags |= proto.NotReady
 	}
 	if r.echo.stamp != 0 {
-		h.Echo = max(r.echo.stamp+uint32((now-r.echo.at)>>clock.StampShift), 1)
+		h.Echo = max(r.echo.stamp+uint32((now-r.echo.arrivedAt)>>clock.StampShift), 1)
 	}
 	return h
 }

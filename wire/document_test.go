@@ -112,7 +112,7 @@ func blamed(t *testing.T, why proto.Reason) Status {
 	ca, cb := w.pair(plain)
 	src, dst := a.memory(8), w.nodes[1].memory(8)
 	a.post(ca, ca.PostWrite(src.seg(0, 8), 1, dst.at(0), 0))
-	cb.fault(why, proto.OpWrite, 0)
+	cb.breakOnFault(why, proto.OpWrite, 0)
 	w.until("the end", time.Second, func() bool { return ca.State() == Closed })
 	var c Completion
 	if !a.request.Pop(&c) {

@@ -3,12 +3,12 @@ package wire
 import "sync"
 
 // A value of type doorbells has the connections on which goroutines have posted that do not own the engine. Such a
-// goroutine appends the connection to a list, the field ringing. The owner of the engine takes the whole list at once.
-// Both hold the mutex bellMu.
+// goroutine appends the connection to rungConns. The owner of the engine takes the whole list at once. Both hold the
+// mutex bellMu.
 type doorbells struct {
-	bellMu  sync.Mutex
-	ringing []*Conn
-	taking  []*Conn // list that the owner works on
+	bellMu     sync.Mutex
+	rungConns  []*Conn
+	takenConns []*Conn // list that the owner works on
 }
 
 // Ring tells the engine that something was posted on c. The caller need not own the engine. The owner of the engine
@@ -18,7 +18,7 @@ func (e *Engine) Ring(c *Conn) {
 		return
 	}
 	e.bellMu.Lock()
-	e.ringing = append(e.ringing, c)
+	e.rungConns = append(e.rungConns, c)
 	e.bellMu.Unlock()
 	e.rings.Add(1)
 }
@@ -29,13 +29,13 @@ func (e *Engine) Ring(c *Conn) {
 // receive.
 func (e *Engine) answerDoorbells() {
 	e.bellMu.Lock()
-	e.taking, e.ringing = e.ringing, e.taking
+	e.takenConns, e.rungConns = e.rungConns, e.takenConns
 	e.bellMu.Unlock()
-	e.rings.Add(int32(-len(e.taking)))
-	for i, c := range e.taking {
+	e.rings.Add(int32(-len(e.takenConns)))
+	for i, c := range e.takenConns {
 		c.rung.Store(false)
 		e.takePosts(c)
-		e.taking[i] = nil
+		e.takenConns[i] = nil
 	}
-	e.taking = e.taking[:0]
+	e.takenConns = e.takenConns[:0]
 }

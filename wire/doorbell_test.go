@@ -41,8 +41,8 @@ func TestDoorbells(t *testing.T) {
 		t.Error("doorbells ring after the Poll")
 	}
 	for i, c := range conns {
-		if c.sq.counted.Sub(c.sq.acked.Op) != 3 {
-			t.Errorf("connection %d: %d requests were taken in, want 3", i, c.sq.counted.Sub(c.sq.acked.Op))
+		if c.sq.counted.Sub(c.sq.ackedPos.Op) != 3 {
+			t.Errorf("connection %d: %d requests were taken in, want 3", i, c.sq.counted.Sub(c.sq.ackedPos.Op))
 		}
 	}
 }

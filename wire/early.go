@@ -7,24 +7,24 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// The method hold keeps the frames of a packet that arrived early. It reports false if it does not keep them. All
+// holdEarly keeps the frames of a packet that arrived early. It reports false if it does not keep them. All
 // connections of an engine share the frames that the link can spare.
 //   - One connection may hold half of these frames. At that limit, the connection drops its early packet that is
 //     furthest ahead, which may be the new one.
 //   - If no frame is left, the connection with the oldest hole (missing packet) drops an early packet (see holes).
-func (c *Conn) hold(psn seq.Num, bufs []link.Buf, total int) bool {
+func (c *Conn) holdEarly(psn seq.Num, bufs []link.Buf, total int) bool {
 	e, r := c.eng, &c.recv
-	if psn.Sub(r.next) >= proto.MaxWindow || e.forwarded {
+	if psn.Sub(r.nextPSN) >= proto.MaxWindow || e.forwarded {
 		e.stats.EarlyDropped++
 		return false
 	}
-	if r.early.At(r.next, psn) != nil {
+	if r.early.At(r.nextPSN, psn) != nil {
 		e.stats.Duplicates++
 		return false
 	}
 	for most := max(e.caps.RxFrames/2, len(bufs)); ; {
 		own := r.early.Frames()+len(bufs) > most
-		if !own && e.held+len(bufs) <= e.caps.RxFrames {
+		if !own && e.heldFrames+len(bufs) <= e.caps.RxFrames {
 			break
 		}
 		e.stats.EarlyDropped++
@@ -35,8 +35,8 @@ func (c *Conn) hold(psn seq.Num, bufs []link.Buf, total int) bool {
 	if r.early.Packets() == 0 {
 		e.holes.renew(c)
 	}
-	r.early.Hold(r.next, psn, bufs, total)
-	e.held += len(bufs)
+	r.early.Hold(r.nextPSN, psn, bufs, total)
+	e.heldFrames += len(bufs)
 	e.stats.Early++
 	return true
 }
@@ -44,19 +44,19 @@ func (c *Conn) hold(psn seq.Num, bufs []link.Buf, total int) bool {
 // dropLast drops the early packet that is furthest ahead, if it comes after psn. It reports whether it dropped one.
 func (c *Conn) dropLast(psn seq.Num) bool {
 	r := &c.recv
-	last := r.next + seq.Num(r.early.Last(r.next))
+	last := r.nextPSN + seq.Num(r.early.Last(r.nextPSN))
 	if last.LessEq(psn) {
 		return false
 	}
-	c.dropEarly(r.early.At(r.next, last))
+	c.dropEarly(r.early.At(r.nextPSN, last))
 	return true
 }
 
 // takeEarly consumes the early packets whose turn has come.
 func (c *Conn) takeEarly() {
 	r := &c.recv
-	for p := r.early.At(r.next, r.next); p != nil; p = r.early.At(r.next, r.next) {
-		ok := c.consume(p.Bufs, p.Total)
+	for p := r.early.At(r.nextPSN, r.nextPSN); p != nil; p = r.early.At(r.nextPSN, r.nextPSN) {
+		ok := c.consumePacket(p.Bufs, p.Total)
 		if !ok && c.alive() {
 			return // the packet stays held until a receive is posted
 		}
@@ -72,8 +72,8 @@ func (c *Conn) takeEarly() {
 // dropEarly drops an early packet. Its frames are freed at the end of the batch.
 func (c *Conn) dropEarly(p *reassembly.Packet) {
 	e := c.eng
-	e.held -= len(p.Bufs)
-	e.drop = c.recv.early.Remove(p, e.drop)
+	e.heldFrames -= len(p.Bufs)
+	e.toFree = c.recv.early.Remove(p, e.toFree)
 	if c.recv.early.Packets() == 0 {
 		e.holes.close(c)
 	}
@@ -82,7 +82,7 @@ func (c *Conn) dropEarly(p *reassembly.Packet) {
 // dropAllEarly drops every early packet. Their frames are freed at the end of this batch or of the next one.
 func (c *Conn) dropAllEarly() {
 	e := c.eng
-	e.held -= c.recv.early.Frames()
-	e.drop = c.recv.early.RemoveAll(e.drop)
+	e.heldFrames -= c.recv.early.Frames()
+	e.toFree = c.recv.early.RemoveAll(e.toFree)
 	e.holes.close(c)
 }

@@ -21,10 +21,10 @@ type Engine struct {
 	Token
 	linkLimits
 
-	now     Time // argument of the current Poll
-	arrived Time // time of the last Poll that received a packet
-	table   connTable
-	timers  timers
+	now        Time // argument of the current Poll
+	receivedAt Time // time of the last Poll that received a packet
+	table      connTable
+	timers     timers
 	buffers
 	admission
 	replyLimit replyLimiter
@@ -51,13 +51,13 @@ type linkLimits struct {
 
 // buffers are the frames that the engine holds.
 type buffers struct {
-	rx     []link.Buf
-	drop   []link.Buf // received frames that are freed at the end of the batch
-	held   int        // number of received frames that early packets occupy
-	holes  holes
-	tables reassembly.Pool
-	frames []link.Buf // empty transmit frames
-	tx     []link.Buf // frames of built packets that the link does not have yet
+	rx         []link.Buf
+	toFree     []link.Buf // received frames that are freed at the end of the batch
+	heldFrames int        // number of received frames that early packets occupy
+	holes      holes
+	tables     reassembly.Pool
+	frames     []link.Buf // empty transmit frames
+	tx         []link.Buf // frames of built packets that the link does not have yet
 }
 
 func newEngine(h *Host, l link.Link, index int, now Time) *Engine {
@@ -70,7 +70,7 @@ func newEngine(h *Host, l link.Link, index int, now Time) *Engine {
 	e.replyLimit = newReplyLimiter(h.secret)
 	e.buffers = buffers{
 		rx:     make([]link.Buf, maxReceive+segs),
-		drop:   make([]link.Buf, 0, maxReceive+segs+caps.RxFrames),
+		toFree: make([]link.Buf, 0, maxReceive+segs+caps.RxFrames),
 		frames: make([]link.Buf, 0, 2*(allocBatch+segs)),
 		tx:     make([]link.Buf, 0, maxTransmit+segs),
 	}
@@ -102,14 +102,14 @@ func (e *Engine) Index() int { return e.index }
 // connections.
 func (e *Engine) Poll(now Time) bool {
 	e.mustOwn()
-	e.sched.polled(now.Sub(e.now))
+	e.sched.startPoll(now.Sub(e.now))
 	e.detectSuspend(now)
 	e.now = now
 	e.stats.Polls++
 	sent := e.stats.TxPackets
 	n := e.receive()
 	if n > 0 {
-		e.arrived = now
+		e.receivedAt = now
 	}
 	if e.incoming.waiting() > 0 {
 		e.takeForwarded()
@@ -131,8 +131,8 @@ func (e *Engine) Poll(now Time) bool {
 	e.acknowledge()
 	e.flush()
 	e.publish()
-	e.sched.packets = n + int(e.stats.TxPackets-sent)
-	busy := e.sched.packets > 0
+	e.sched.lastPackets = n + int(e.stats.TxPackets-sent)
+	busy := e.sched.lastPackets > 0
 	if !busy {
 		e.stats.EmptyPolls++
 	}
@@ -176,7 +176,7 @@ func (e *Engine) takePosts(c *Conn) bool {
 		if c.eng != e || !c.alive() {
 			return false
 		}
-		e.sched.posted(c.sq.count())
+		e.sched.addPosts(c.sq.count())
 		c.grantCredit()
 		c.schedule()
 		return !e.sched.ready.empty() || e.sched.mayPartial() || c.ack.immediate
@@ -200,7 +200,7 @@ func (e *Engine) publish() {
 // Connections returns the number of connections, lingering ones included.
 func (e *Engine) Connections() int {
 	e.mustOwn()
-	return e.table.live
+	return e.table.usedSlots
 }
 
 // Close drops all connections and returns every frame to the link. The caller has ended the connections before.
@@ -216,8 +216,8 @@ func (e *Engine) Close() {
 	}
 	e.forgetAllRejected()
 	e.publish()
-	e.link.Free(e.drop)
-	e.drop = e.drop[:0]
+	e.link.Free(e.toFree)
+	e.toFree = e.toFree[:0]
 	e.link.Free(e.frames)
 	e.frames = e.frames[:0]
 }

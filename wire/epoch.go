@@ -13,10 +13,10 @@ import "github.com/datxdp/datxdp/wire/internal/proto"
 
 // epochChange is the epoch of the sender, and the state of an epoch change.
 type epochChange struct {
-	flag     proto.Flags // epoch of our packets: proto.Epoch or 0
-	changing bool        // the peer has not confirmed the epoch
-	askAt    Time        // when the epoch is announced again
-	failed   int         // size in bytes that no longer passes
+	flag       proto.Flags // epoch of our packets: proto.Epoch or 0
+	changing   bool        // the peer has not confirmed the epoch
+	askAt      Time        // when the epoch is announced again
+	failedSize int         // size in bytes that no longer passes
 }
 
 // acknowledged reports whether the acknowledgement in a packet belongs to the current epoch. Otherwise it is void.
@@ -25,10 +25,10 @@ func (e *epochChange) acknowledged(h *proto.Header) bool {
 }
 
 // blackHole reports whether the path seems to drop packets because of their size: the peer has answered several short
-// packets, and larger packets that left with them are unacknowledged. It uses the count of answers (rtxTimer.answered),
-// not the count of consecutive timeouts, because endBackoff resets the count of timeouts.
+// packets, and larger packets that left with them are unacknowledged. It uses the count of answers
+// (rtxTimer.answeredCount), not the count of consecutive timeouts, because endBackoff resets the count of timeouts.
 func (c *Conn) blackHole() bool {
-	return c.pmtu.Size > basePacket && c.rtx.answered >= blackHoleTries && c.sent.HasLarger(basePacket)
+	return c.pmtu.Size > basePacket && c.rtx.answeredCount >= blackHoleTries && c.sent.HasLarger(basePacket)
 }
 
 // changeEpoch begins a new epoch with packets of the base size.
@@ -36,7 +36,7 @@ func (c *Conn) changeEpoch() {
 	c.eng.stats.BlackHoles++
 	c.epoch.flag ^= proto.Epoch
 	c.epoch.changing = true
-	c.epoch.failed = c.pmtu.Fail()
+	c.epoch.failedSize = c.pmtu.Fail()
 	c.rtx.reset()
 	c.askEpoch()
 }
@@ -59,7 +59,7 @@ func (c *Conn) askEpoch() {
 // begin yet.
 func (c *Conn) enterEpoch(h *proto.Header) bool {
 	r := &c.recv
-	newer := int32(h.TS-r.newest) > 0
+	newer := int32(h.TS-r.newestTS) > 0
 	if h.Flags&proto.Epoch != r.epoch {
 		if !newer {
 			return false
@@ -72,7 +72,7 @@ func (c *Conn) enterEpoch(h *proto.Header) bool {
 		c.dropAllEarly()
 	}
 	if newer {
-		r.newest = h.TS
+		r.newestTS = h.TS
 	}
 	return true
 }
@@ -85,18 +85,18 @@ func (c *Conn) repacketize() {
 	c.readyPending = c.readyPending || c.sent.HasReady()
 	n := c.sent.Rewind()
 	c.eng.stats.countRetransmits(n, CauseBlackHole)
-	for at := q.acked; at.Before(q.next); at = (position{Op: at.Op + 1}) {
+	for at := q.ackedPos; at.Before(q.nextPos); at = (position{Op: at.Op + 1}) {
 		c.unsend(at)
 	}
-	q.next, c.resp.next = q.acked, c.resp.acked
+	q.nextPos, c.resp.nextPos = q.ackedPos, c.resp.ackedPos
 	c.cc.Rewind(c.sent.Una)
 	c.rtx.reset()
-	c.epoch.changing, c.flow.rnr.waits = false, false
-	c.searchMTU(c.epoch.failed)
+	c.epoch.changing, c.flow.rnr.waiting = false, false
+	c.searchMTU(c.epoch.failedSize)
 	c.schedule()
 }
 
-// unsend reverts begun for the part of a request from a position on.
+// unsend reverts countFirstSend for the part of a request from a position on.
 func (c *Conn) unsend(from position) {
 	q, w := &c.sq, c.sq.at(from.Op)
 	if from.Off == 0 {
@@ -105,7 +105,7 @@ func (c *Conn) unsend(from position) {
 		case OpSend, OpWriteImm:
 			q.msn--
 		case OpRead, OpFetchAdd, OpCmpSwap:
-			if !w.done { // a response may have come before its request was acknowledged
+			if !w.executed { // a response may have come before its request was acknowledged
 				c.readsOut--
 			}
 		default:
@@ -115,8 +115,8 @@ func (c *Conn) unsend(from position) {
 		return
 	}
 	end := w.length
-	if from.Op == q.next.Op {
-		end = q.next.Off
+	if from.Op == q.nextPos.Op {
+		end = q.nextPos.Off
 	}
 	q.unsent += int(end - from.Off)
 }

@@ -11,48 +11,48 @@ import (
 // from the beginning of the connection, that a receiver promises to take. A receiver with a shared queue gives no
 // credit. It takes a message if the queue has a receive, and otherwise answers with receiver not ready (RNR).
 type flowControl struct {
-	limit     seq.Num // number of messages that the peer has promised to take
-	unlimited bool    // the peer gives no credit, so credit limits nothing
-	outSince  Time    // since when a message waits for credit or for a receive of the peer; 0: none waits
-	rnr       rnr
+	creditLimit  seq.Num // number of messages that the peer has promised to take
+	unlimited    bool    // the peer gives no credit, so credit limits nothing
+	stalledSince Time    // since when a message waits for credit or for a receive of the peer; 0: none waits
+	rnr          rnr
 
-	granted seq.Num // credit in the last packet that this side sent
+	grantedCredit seq.Num // credit in the last packet that this side sent
 }
 
 // rnr is the RNR timer (InfiniBand §9.7.5.2.8). In the zero value no message waits.
 type rnr struct {
-	waits bool          // the peer has no receive; the connection sends no data
-	delay time.Duration // length of the wait; doubles
-	until Time          // end of the wait
+	waiting bool          // the peer has no receive; the connection sends no data
+	delay   time.Duration // length of the wait; doubles
+	endsAt  Time          // end of the wait
 }
 
-// The method update notes from header h whether the peer gives credit at all. If h grants more credit than before,
-// update stores it and returns true. The argument msn is the number of the next message to send.
-func (f *flowControl) update(h *proto.Header, msn seq.Num) bool {
+// updateCredit notes from header h whether the peer gives credit at all. If h grants more credit than before,
+// updateCredit stores it and returns true. The argument msn is the number of the next message to send.
+func (f *flowControl) updateCredit(h *proto.Header, msn seq.Num) bool {
 	f.unlimited = h.Flags&proto.NoCredit != 0
 	ahead := h.Credit.Sub(msn)
-	if !f.limit.Less(h.Credit) || ahead <= 0 || ahead > maxCredit {
+	if !f.creditLimit.Less(h.Credit) || ahead <= 0 || ahead > maxCredit {
 		return false
 	}
-	f.limit = h.Credit
+	f.creditLimit = h.Credit
 	return true
 }
 
 // allows reports whether credit allows message msn.
-func (f *flowControl) allows(msn seq.Num) bool { return f.unlimited || msn.Less(f.limit) }
+func (f *flowControl) allows(msn seq.Num) bool { return f.unlimited || msn.Less(f.creditLimit) }
 
 // takeCredit handles the credit in a packet.
 func (c *Conn) takeCredit(h *proto.Header) {
-	if c.flow.update(h, c.sq.msn) && !c.flow.rnr.waits {
-		c.flow.outSince = 0
+	if c.flow.updateCredit(h, c.sq.msn) && !c.flow.rnr.waiting {
+		c.flow.stalledSince = 0
 	}
 }
 
 // outOfCredit starts the timer of a message that waits for credit.
 func (c *Conn) outOfCredit() {
-	if c.flow.outSince == 0 {
+	if c.flow.stalledSince == 0 {
 		c.eng.stats.CreditStalls++
-		c.flow.outSince, c.lastAsked = c.eng.now, c.eng.now
+		c.flow.stalledSince, c.lastAsked = c.eng.now, c.eng.now
 		c.setDeadline(c.eng.now.Add(creditProbeInterval))
 	}
 }
@@ -60,7 +60,7 @@ func (c *Conn) outOfCredit() {
 // noteCredit updates lowCredit, which is true if the peer has credit for at most half of the receive queue. While
 // lowCredit is true, PostRecv asks its caller to kick the engine, so that an Ack grants more credit.
 func (c *Conn) noteCredit() {
-	left := c.flow.granted.Sub(c.recv.msn)
+	left := c.flow.grantedCredit.Sub(c.recv.msn)
 	if low := left <= int(c.rq.depth/2); low != c.lowCredit.Load() {
 		c.lowCredit.Store(low)
 	}
@@ -83,11 +83,11 @@ func (c *Conn) grantCredit() {
 	if c.noCredit {
 		return
 	}
-	news := c.credit().Sub(c.flow.granted)
+	news := c.grantableCredit().Sub(c.flow.grantedCredit)
 	if news <= 0 {
 		return
 	}
-	if c.flow.granted.LessEq(r.msn) || news >= max(int(c.rq.depth/4), 1) && c.lowCredit.Load() {
+	if c.flow.grantedCredit.LessEq(r.msn) || news >= max(int(c.rq.depth/4), 1) && c.lowCredit.Load() {
 		c.wantAckNow()
 	}
 }
@@ -97,22 +97,22 @@ func (c *Conn) grantCredit() {
 func (c *Conn) receiverNotReady() {
 	f, now := &c.flow, c.eng.now
 	c.rtx.reset()
-	if f.rnr.waits {
+	if f.rnr.waiting {
 		return
 	}
-	if f.outSince == 0 {
+	if f.stalledSince == 0 {
 		c.eng.stats.CreditStalls++
-		f.outSince = now
+		f.stalledSince = now
 	}
 	c.eng.stats.NotReadyReceived++
 	delay := min(max(2*f.rnr.delay, rnrDelayMin), rnrDelayMax)
-	f.rnr = rnr{waits: true, delay: delay, until: now.Add(delay)}
-	c.setDeadline(f.rnr.until)
+	f.rnr = rnr{waiting: true, delay: delay, endsAt: now.Add(delay)}
+	c.setDeadline(f.rnr.endsAt)
 }
 
 // retryReceiver sends the packet again that found no receive at the peer.
 func (c *Conn) retryReceiver() {
-	c.flow.rnr.waits = false
+	c.flow.rnr.waiting = false
 	if s := &c.sent; !s.Empty() && !s.Oldest().IsLost() {
 		s.MarkLost(s.Una, uint8(CauseNotReady))
 	}

@@ -10,7 +10,7 @@ import (
 // Credit must only grow, by at most maxCredit, even if message numbers wrap.
 func TestCredit(t *testing.T) {
 	for _, msn := range []seq.Num{0, 1<<31 - 2, 1<<32 - 2} {
-		f := flowControl{limit: msn}
+		f := flowControl{creditLimit: msn}
 		for _, step := range []struct {
 			name   string
 			credit seq.Num
@@ -25,22 +25,22 @@ func TestCredit(t *testing.T) {
 			{"more than anybody has", maxCredit + 1, false, 5},
 			{"as much as may be", maxCredit, true, maxCredit},
 		} {
-			if more := f.update(&proto.Header{Credit: msn + step.credit}, msn); more != step.more || f.limit != msn+step.limit {
-				t.Errorf("message %d, %s: more %v, up to %d; want %v, %d", msn, step.name, more, f.limit-msn, step.more, step.limit)
+			if more := f.updateCredit(&proto.Header{Credit: msn + step.credit}, msn); more != step.more || f.creditLimit != msn+step.limit {
+				t.Errorf("message %d, %s: more %v, up to %d; want %v, %d", msn, step.name, more, f.creditLimit-msn, step.more, step.limit)
 			}
 		}
 	}
 }
 
 func TestCreditAllows(t *testing.T) {
-	f := flowControl{limit: 2}
+	f := flowControl{creditLimit: 2}
 	if !f.allows(1) || f.allows(2) || f.allows(3) {
 		t.Error("messages beyond the credit are allowed, or those within are not")
 	}
-	if f.update(&proto.Header{Flags: proto.NoCredit}, 2); !f.allows(3) {
+	if f.updateCredit(&proto.Header{Flags: proto.NoCredit}, 2); !f.allows(3) {
 		t.Error("a peer that gives no credit is not sent anything")
 	}
-	if f.update(&proto.Header{Credit: 2}, 2); f.allows(3) {
+	if f.updateCredit(&proto.Header{Credit: 2}, 2); f.allows(3) {
 		t.Error("a peer that gives credit again is sent what it has no receive for")
 	}
 }

@@ -63,10 +63,10 @@ func (s *forwardRing) put(bufs []link.Buf, from netip.Addr) bool {
 	return true
 }
 
-// The method forward hands a packet to the engine that the connection ID in the packet names. It reports false in three
+// forwardPacket hands a packet to the engine that the connection ID in the packet names. It reports false in three
 // cases: the ID names this engine, the ID names no engine, or the packet was forwarded before.
-func (e *Engine) forward(h *proto.Header, bufs []link.Buf) bool {
-	_, _, index := e.table.find(h.CID)
+func (e *Engine) forwardPacket(h *proto.Header, bufs []link.Buf) bool {
+	_, _, index := e.table.findSlot(h.CID)
 	if index == e.index || index >= len(e.host.engines) || e.forwarded {
 		return false
 	}
@@ -89,7 +89,7 @@ func (e *Engine) takeForwarded() {
 		x := &s.slots[h%maxStrays]
 		bufs := [1]link.Buf{{Data: x.data, Flags: x.flags}}
 		s.from = x.from
-		e.packet(bufs[:])
+		e.receivePacket(bufs[:])
 		if cap(x.data) > keepStray {
 			x.data = nil
 		}

@@ -54,11 +54,11 @@ func (z *fuzzed) packet() {
 	typ, flags := z.next(), z.next()
 	now := Time(z.w.net.Now())
 	h := proto.Header{Type: proto.Type(typ & 0xf), Flags: proto.Flags(flags), CID: c.cid, Tag: c.tag,
-		PSN: c.recv.next + seq.Num(int8(z.next())), Ack: c.sent.Una + seq.Num(int8(z.next())),
-		Credit: c.flow.limit + seq.Num(int8(z.next()))<<(typ>>4*2), TS: now.Stamp() + uint32(int8(z.next()))}
+		PSN: c.recv.nextPSN + seq.Num(int8(z.next())), Ack: c.sent.Una + seq.Num(int8(z.next())),
+		Credit: c.flow.creditLimit + seq.Num(int8(z.next()))<<(typ>>4*2), TS: now.Stamp() + uint32(int8(z.next()))}
 	switch e := z.next(); {
 	case e > 200:
-		h.Echo = c.challengeAck.begun.Stamp()
+		h.Echo = c.challenge.begunAt.Stamp()
 	case e > 100:
 		h.Echo = now.Stamp() - uint32(e)<<(e%24)
 	}
@@ -97,7 +97,7 @@ func (z *fuzzed) body() []byte {
 		proto.PutReadReq(b, key, addr, uint32(n), seq.Num(num))
 		return b[:proto.ReadReqSize]
 	case bodyReadResponse:
-		proto.PutReadResp(b, last, n, seq.Num(c.sq.done.Load())+seq.Num(num/64), uint32(off))
+		proto.PutReadResp(b, last, n, seq.Num(c.sq.doneCount.Load())+seq.Num(num/64), uint32(off))
 		return b[:proto.ReadRespSize+n]
 	case bodyWriteImm:
 		proto.PutWriteImm(b, last, n, key, addr, c.recv.msn+seq.Num(num/64), c.recv.immOff+uint32(off/64), uint32(num))
@@ -106,7 +106,7 @@ func (z *fuzzed) body() []byte {
 		proto.PutAtomicReq(b, last<<1, key, addr, seq.Num(num), uint64(n), uint64(off))
 		return b[:proto.AtomicReqSize]
 	case bodyAtomicResponse:
-		proto.PutAtomicResp(b, seq.Num(c.sq.done.Load())+seq.Num(num/64), uint64(n))
+		proto.PutAtomicResp(b, seq.Num(c.sq.doneCount.Load())+seq.Num(num/64), uint64(n))
 		return b[:proto.AtomicRespSize]
 	case bodyReady:
 		proto.PutReady(b)

@@ -106,7 +106,7 @@ func (z *fuzzed) judge() {
 	e := v.eng
 	e.forgetAllRejected()
 	for what, n := range map[string]int{"table entries": e.Connections(), "requests": len(e.requests),
-		"half-open": e.halfOpen.used, "peers": len(e.host.peers.cids), "timers": e.timers.armed(), "early frames": e.held,
+		"half-open": e.halfOpen.used, "peers": len(e.host.peers.cids), "timers": e.timers.armed(), "early frames": e.heldFrames,
 		"paths": v.link.Paths()} {
 		if n != 0 {
 			z.t.Errorf("%d %s left", n, what)

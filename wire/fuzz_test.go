@@ -63,7 +63,7 @@ func FuzzHostilePeer(f *testing.F) {
 			t.Fatal(err)
 		}
 		h := proto.Header{Type: proto.Type(typ & 0xf), Flags: proto.Flags(flags), CID: cb.cid, Tag: cb.tag,
-			PSN: cb.recv.next + 1, Ack: cb.sent.Una, TS: psn, Echo: ack, Credit: cb.flow.limit}
+			PSN: cb.recv.nextPSN + 1, Ack: cb.sent.Una, TS: psn, Echo: ack, Credit: cb.flow.creditLimit}
 		for i := range 4 { // an early packet, then the next one, then arbitrary ones
 			if i == 1 {
 				h.PSN--

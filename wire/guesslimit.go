@@ -19,14 +19,14 @@ type guessCount struct {
 // guessCounts has an entry for each address or network whose count has not decayed to 0.
 type guessCounts map[netip.Prefix]*guessCount
 
-// The method record counts a wrong key from holder, which is an address or a network. The first freeKeys wrong keys
+// recordGuess counts a wrong key from holder, which is an address or a network. The first freeKeys wrong keys
 // have no other effect. Each further wrong key blocks the holder for a time that doubles with the count, up to
 // maxBlock.
 //
 // The argument extend matters only if the holder is blocked already. If extend is true, the wrong key lengthens the
 // time for which the holder is blocked. If extend is false, the wrong key does not change this time, and after its end
 // the holder is not blocked again for at least maxBlock.
-func (p guessCounts) record(holder netip.Prefix, now Time, freeKeys int, maxBlock time.Duration, extend bool) {
+func (p guessCounts) recordGuess(holder netip.Prefix, now Time, freeKeys int, maxBlock time.Duration, extend bool) {
 	x := p[holder]
 	if x == nil {
 		if len(p) >= maxGuessers {
@@ -81,12 +81,12 @@ type guessLimiter struct{ addrs, networks guessCounts }
 
 func newGuessLimiter() guessLimiter { return guessLimiter{make(guessCounts), make(guessCounts)} }
 
-// record counts a wrong key from an address.
-func (s *guessLimiter) record(a netip.Addr, now Time) {
+// recordGuess counts a wrong key from an address.
+func (s *guessLimiter) recordGuess(a netip.Addr, now Time) {
 	addr, network := holders(addressOf(a))
-	s.addrs.record(addr, now, freeGuesses, maxGuessDelay, true)
+	s.addrs.recordGuess(addr, now, freeGuesses, maxGuessDelay, true)
 	if addr.Addr().Is6() {
-		s.networks.record(network, now, prefixGuesses, prefixPause, false)
+		s.networks.recordGuess(network, now, prefixGuesses, prefixPause, false)
 	}
 }
 

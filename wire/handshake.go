@@ -31,11 +31,11 @@ type dialState struct {
 	cookie     uint64        // cookie from the peer's Challenge, which proves our address
 	challenges int32         // Challenges received
 	tries      int32         // repeats of Accept that the timer has sent
-	until      Time          // end of the attempt
+	deadline   Time          // end of the attempt
 	graceEnd   Time          // end of ListenGrace, in which ReasonNoListener is ignored; 0: none received yet
 	retry      time.Duration // time from the next handshake packet to its repeat; doubles
 	nextTry    Time          // when the handshake packet is repeated
-	offered    Time          // when the last Accept left
+	acceptedAt Time          // when the last Accept left
 }
 
 // Connect begins the active side of a connection with c, which must be Idle. If Connect returns no error, exactly one
@@ -57,9 +57,9 @@ func (e *Engine) Connect(c *Conn, d Dial) error {
 	c.peerAddr = addressOf(d.Host)
 	e.sched.join(c)
 	c.dial = dialState{qual: d.Qual, port: d.Port, private: slices.Clone(d.Private),
-		until: never, retry: helloRetry}
+		deadline: never, retry: helloRetry}
 	if d.Timeout >= 0 {
-		c.dial.until = e.now.Add(d.Timeout)
+		c.dial.deadline = e.now.Add(d.Timeout)
 	}
 	c.setState(Connecting)
 	c.sendConnect()
@@ -70,7 +70,7 @@ func (e *Engine) Connect(c *Conn, d Dial) error {
 func (c *Conn) sendConnect() {
 	hi := c.hello(c.dial.private)
 	hi.Qual, hi.Port, hi.Cookie = c.dial.qual, c.dial.port, c.dial.cookie
-	h := c.header(proto.Connect, c.sent.Nxt)
+	h := c.newHeader(proto.Connect, c.sent.Nxt)
 	h.CID, h.Tag = 0, 0
 	c.sendHello(&h, &hi)
 	c.armRetry()
@@ -84,7 +84,7 @@ func (c *Conn) armRetry() {
 	d := &c.dial
 	d.nextTry = c.eng.now.Add(d.retry)
 	d.retry = min(2*d.retry, helloRetryMax)
-	c.setDeadline(min(d.nextTry, d.until))
+	c.setDeadline(min(d.nextTry, d.deadline))
 }
 
 func (c *Conn) sendHello(h *proto.Header, hi *proto.Hello) {
@@ -95,7 +95,7 @@ func (e *Engine) sendHello(path link.Path, h *proto.Header, hi *proto.Hello) {
 	size := hi.Size()
 	var p packet
 	if e.begin(&p, path, proto.HeaderSize+size+proto.TrailerSize) {
-		hi.Put(p.put(size))
+		hi.Put(p.reserve(size))
 		p.finish(h)
 	}
 }
@@ -153,7 +153,7 @@ func (e *Engine) control(h *proto.Header, bufs []link.Buf, total int) (kept bool
 		return false
 	}
 	body := bufs[0].Data[proto.HeaderSize : total-proto.TrailerSize]
-	if h.Type != proto.Connect && h.Type != proto.Reset && e.forward(h, bufs) {
+	if h.Type != proto.Connect && h.Type != proto.Reset && e.forwardPacket(h, bufs) {
 		return false
 	}
 	switch h.Type {
@@ -198,7 +198,7 @@ func (e *Engine) handleConnect(h *proto.Header, body []byte, bufs []link.Buf) (k
 	if s == nil {
 		return e.refuse(h, &hi, bufs, proto.ReasonNoListener)
 	}
-	fresh, ok := e.proven(&key, h, &hi)
+	fresh, ok := e.checkCookie(&key, h, &hi)
 	switch {
 	case !ok:
 		e.stats.ConnRequestsChallenged++
@@ -206,7 +206,7 @@ func (e *Engine) handleConnect(h *proto.Header, body []byte, bufs []link.Buf) (k
 	case e.keyGuesses.blocked(key.from.Addr(), e.now) || !e.admit(key.from.Addr()):
 		e.stats.ConnRequestsDropped++
 		return false
-	case !e.conns.room(key.from.Addr()):
+	case !e.conns.hasPlace(key.from.Addr()):
 		return e.refuse(h, &hi, bufs, proto.ReasonResources)
 	}
 	if r := e.newRequest(s, key, e.link.Target(&bufs[0]), h, &hi); !s.Arrive(r) {
@@ -223,7 +223,7 @@ func (e *Engine) repeatAnswer(r *Request) {
 		e.sendReject(r)
 		return
 	}
-	if c := r.conn; c != nil && c.State() == Accepting && e.now.Sub(c.dial.offered) >= helloRetry {
+	if c := r.conn; c != nil && c.State() == Accepting && e.now.Sub(c.dial.acceptedAt) >= helloRetry {
 		c.sendAccept()
 	}
 }
@@ -236,7 +236,7 @@ func (e *Engine) newRequest(s Service, key requestKey, to netip.Addr, h *proto.H
 		eng: e, service: s, connect: &connect{header: *h, hello: *hi}, key: key}
 	r.connect.hello.Private = nil
 	e.requests[key] = r
-	e.halfOpen.take(from.Addr())
+	e.halfOpen.addPlace(from.Addr())
 	return r
 }
 
@@ -258,7 +258,7 @@ func (e *Engine) replyHello(h *proto.Header, hi *proto.Hello, bufs []link.Buf, t
 	body.CID, body.Qual, body.MTU = hi.CID, hi.Qual, hi.MTU
 	port := e.portOf(h, hi, e.link.Source(&bufs[0]))
 	out.Put(bufs[0].Data)
-	e.reply(bufs, port, body.Put(bufs[0].Data[proto.HeaderSize:]))
+	e.replyInFrame(bufs, port, body.Put(bufs[0].Data[proto.HeaderSize:]))
 	return true
 }
 
@@ -278,9 +278,9 @@ func (e *Engine) portOf(h *proto.Header, hi *proto.Hello, from netip.AddrPort) u
 	}
 }
 
-// The method reply sends a header and n bytes of body in the frame of a received packet, to a UDP port at the packet's
+// replyInFrame sends a header and n bytes of body in the frame of a received packet, to a UDP port at the packet's
 // source address. The reply must not be longer than the received packet.
-func (e *Engine) reply(bufs []link.Buf, port uint16, n int) {
+func (e *Engine) replyInFrame(bufs []link.Buf, port uint16, n int) {
 	b := bufs[0]
 	n += proto.HeaderSize
 	b.Data = b.Data[:n+proto.TrailerSize]
@@ -297,7 +297,7 @@ func (e *Engine) reply(bufs []link.Buf, port uint16, n int) {
 func (e *Engine) replyHeader(bufs []link.Buf, asked *proto.Header, h *proto.Header) {
 	port := e.portOf(asked, &proto.Hello{}, e.link.Source(&bufs[0]))
 	h.Put(bufs[0].Data)
-	e.reply(bufs, port, 0)
+	e.replyInFrame(bufs, port, 0)
 }
 
 // leaveHalfOpen stops counting a request as half-open.
@@ -306,7 +306,7 @@ func (e *Engine) leaveHalfOpen(r *Request) {
 		return
 	}
 	r.open = true
-	e.halfOpen.give(r.From.Addr())
+	e.halfOpen.freePlace(r.From.Addr())
 	e.unconfirmed.remove(r)
 }
 
@@ -324,7 +324,7 @@ func (e *Engine) handleAnswer(h *proto.Header, body []byte, b *link.Buf) {
 	var hi proto.Hello
 	c := e.lookup(h.CID)
 	switch {
-	case c == nil, !c.fromPeer(h, b):
+	case c == nil, !c.isFromPeer(h, b):
 		e.stats.UnknownConnection++
 		return
 	case h.Ack != c.sent.Una:
@@ -362,7 +362,7 @@ func (c *Conn) handleAccept(h *proto.Header, hi *proto.Hello) {
 		return
 	}
 	c.lastHeard = e.now
-	c.recv.echo.stamp, c.recv.echo.at = h.TS, e.now
+	c.recv.echo.stamp, c.recv.echo.arrivedAt = h.TS, e.now
 	if d, ok := rtt.Sample(e.now, h.Echo); ok {
 		c.rtt.Update(d)
 	}
@@ -386,9 +386,9 @@ func (c *Conn) handleReject(hi *proto.Hello) {
 		}
 	}
 	kind := KindRefused
-	c.why = givenByPeer(hi.Reason) &^ BreakByPeer
+	c.breakReason = givenByPeer(hi.Reason) &^ BreakByPeer
 	if hi.Reason == proto.ReasonPeer {
-		kind, c.why = KindPeerRejected, 0
+		kind, c.breakReason = KindPeerRejected, 0
 		private := slices.Clone(hi.Private)
 		c.peerData.Store(&private)
 	}

@@ -12,13 +12,13 @@ type holes struct{ conns list.List[Conn] }
 // renew moves a connection to the end of the list, because it has a new hole.
 func (h *holes) renew(c *Conn) {
 	h.close(c)
-	h.conns.PushBack(&c.recv.hole, c)
+	h.conns.PushBack(&c.recv.holeNode, c)
 }
 
 // close removes a connection that no longer holds early packets.
 func (h *holes) close(c *Conn) {
-	if c.recv.hole.Listed() {
-		h.conns.Remove(&c.recv.hole)
+	if c.recv.holeNode.Listed() {
+		h.conns.Remove(&c.recv.holeNode)
 	}
 }
 
@@ -31,5 +31,5 @@ func (h *holes) evictOldest(c *Conn) bool {
 		return false
 	}
 	v := n.Elem()
-	return v.dropLast(v.recv.next - 1)
+	return v.dropLast(v.recv.nextPSN - 1)
 }

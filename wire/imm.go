@@ -11,7 +11,7 @@ func (c *Conn) PostWriteImm(segs []Segment, cookie uint64, to Remote, imm uint32
 		return err
 	}
 	return c.postRequest(&work{cookie: cookie, op: OpWriteImm, flags: flags, length: n,
-		key: to.Key, addr: to.Addr, got: imm}, segs)
+		key: to.Key, addr: to.Addr, arrivedBytes: imm}, segs)
 }
 
 // putWriteImm appends the chunk header for n bytes, at offset off, of a write with immediate data.
@@ -19,7 +19,7 @@ func (c *Conn) putWriteImm(p *packet, w *work, f proto.ChunkFlags, n int, off ui
 	if w.flags&Solicited != 0 {
 		f |= proto.Solicited
 	}
-	proto.PutWriteImm(p.put(proto.WriteImmSize), f, n, w.key, w.addr+uint64(off), w.msn, off, w.got)
+	proto.PutWriteImm(p.reserve(proto.WriteImmSize), f, n, w.key, w.addr+uint64(off), w.msn, off, w.arrivedBytes)
 }
 
 // needsReceive reports whether a chunk needs a posted receive. Every chunk of a message needs one. Of a write with

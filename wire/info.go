@@ -41,35 +41,35 @@ type ConnInfo struct {
 // inspectSlots bounds the slots of the connection table that one Inspect reads, to a few microseconds of work.
 const inspectSlots = 32
 
-// Inspect appends to rows one row for each connection in a part of the connection table. The argument slot is the index
-// of the first slot of this part: 0 in the first call, and in each further call the result next of the call before. A
-// negative result next means that the end of the table is reached. Inspect may miss a connection that begins or ends
-// between two calls. The caller owns the engine.
-func (e *Engine) Inspect(now Time, slot int, rows []ConnInfo) (all []ConnInfo, next int) {
+// Inspect appends to rows one row for each connection in a part of the connection table. firstSlot is the index of the
+// first slot of this part: 0 in the first call, and in each further call the nextSlot of the call before. A negative
+// nextSlot means that the end of the table is reached. Inspect may miss a connection that begins or ends between two
+// calls. The caller owns the engine.
+func (e *Engine) Inspect(now Time, firstSlot int, rows []ConnInfo) (all []ConnInfo, nextSlot int) {
 	e.mustOwn()
-	end := min(slot+inspectSlots, len(e.table.slots))
-	for ; slot < end; slot++ {
-		if c := e.table.slots[slot].conn; c != nil {
+	end := min(firstSlot+inspectSlots, len(e.table.slots))
+	for ; firstSlot < end; firstSlot++ {
+		if c := e.table.slots[firstSlot].conn; c != nil {
 			rows = append(rows, c.info(now))
 		}
 	}
-	if slot >= len(e.table.slots) {
-		slot = -1
+	if firstSlot >= len(e.table.slots) {
+		firstSlot = -1
 	}
-	return rows, slot
+	return rows, firstSlot
 }
 
 func (c *Conn) info(now Time) ConnInfo {
 	s, r := &c.sent, &c.recv
 	receives, _ := c.Receiving()
 	i := ConnInfo{Engine: c.eng.index, State: c.State(), Peer: c.peerAddr, Qual: c.dial.qual, Passive: c.req != nil,
-		Age: max(now.Sub(c.opened), 0), Silence: max(c.quiet(now), 0), MTU: c.pmtu.Size,
+		Age: max(now.Sub(c.openedAt), 0), Silence: max(c.silence(now), 0), MTU: c.pmtu.Size,
 		SendOldest: uint32(s.Una), SendNext: uint32(s.Nxt), Window: c.cc.Window(), InFlight: s.Pipe(),
 		Lost: s.Lost(), Timeouts: int(c.rtx.count), Retransmits: s.Retransmits,
 		RTT: c.rtt.Smoothed(), RTTVar: c.rtt.Variance(), RTO: c.rto(),
-		Requests: int(c.sq.posted.Load() - c.sq.done.Load()), Unsent: c.sq.unsent,
-		Credits: max(c.flow.limit.Sub(c.sq.msn), 0), Starved: c.flow.outSince != 0,
-		RecvNext: uint32(r.next), Early: r.early.Packets(), Receives: receives, Granted: max(c.flow.granted.Sub(r.msn), 0)}
+		Requests: int(c.sq.postedCount.Load() - c.sq.doneCount.Load()), Unsent: c.sq.unsent,
+		Credits: max(c.flow.creditLimit.Sub(c.sq.msn), 0), Starved: c.flow.stalledSince != 0,
+		RecvNext: uint32(r.nextPSN), Early: r.early.Packets(), Receives: receives, Granted: max(c.flow.grantedCredit.Sub(r.msn), 0)}
 	if c.flow.unlimited {
 		i.Credits = -1
 	}

@@ -40,8 +40,8 @@ type intake struct {
 	finished bool        // all chunks are handled, so a later panic is not a memory fault
 }
 
-// The method consume defers catchIntake. After a fault in the memory in which a chunk was placed, catchIntake breaks
-// the connection.
+// consumePacket defers catchIntake. After a fault in the memory in which a chunk was placed, catchIntake breaks the
+// connection.
 func (c *Conn) catchIntake(in *intake, next *bool) {
 	if in.finished {
 		return
@@ -57,11 +57,11 @@ func (c *Conn) catchIntake(in *intake, next *bool) {
 		c.failRequest(ch.Num, StatusLocalProtection)
 	default: // no work request here belongs to a write or an atomic of the peer
 	}
-	c.reject(proto.ReasonMemory, &in.chunk, in.done)
+	c.rejectPacket(proto.ReasonMemory, &in.chunk, in.done)
 }
 
-// The method build defers catchBuild. After a fault in the memory that is to be sent, catchBuild abandons the packet
-// and breaks the connection.
+// buildPacket defers catchBuild. After a fault in the memory that is to be sent, catchBuild abandons the packet and
+// breaks the connection.
 func (c *Conn) catchBuild(p *packet, built *bool) {
 	if p.built {
 		return
@@ -69,12 +69,12 @@ func (c *Conn) catchBuild(p *packet, built *bool) {
 	mustBeFault(recover())
 	*built = false
 	p.abandon()
-	if p.answers {
-		c.fault(proto.ReasonMemory, proto.OpReadResp, int(c.resp.at(p.op).num))
+	if p.isResponse {
+		c.breakOnFault(proto.ReasonMemory, proto.OpReadResp, int(c.resp.at(p.op).num))
 		return
 	}
 	c.failRequest(p.op, StatusLocalProtection)
-	c.fault(proto.ReasonMemory, 0, noRequest)
+	c.breakOnFault(proto.ReasonMemory, 0, noRequest)
 }
 
 // mustBeFault panics again unless the recovered value is a memory fault at an address. A nil dereference has no

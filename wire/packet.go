@@ -9,14 +9,14 @@ import (
 // packet is a packet under construction. Its frames are the last ones in the engine's transmit batch.
 type packet struct {
 	e          *Engine
-	first      int    // index in e.tx of its first frame
+	firstFrame int    // index in e.tx of its first frame
 	cur        []byte // free bytes of the current frame
-	left       int    // free bytes of the packet's body
+	bytesLeft  int    // free bytes of the packet's body
 	zeroCopied bool   // some entries of e.tx refer to link memory instead of a frame
 
-	op      seq.Num // request or responder job whose memory is being read
-	answers bool    // op is a responder job
-	built   bool    // the packet is built, so a later panic is not a memory fault
+	op         seq.Num // request or responder job whose memory is being read
+	isResponse bool    // op is a responder job
+	built      bool    // the packet is built, so a later panic is not a memory fault
 }
 
 // begin starts a packet of at most size bytes on path. It reports false if the link has no transmit frame.
@@ -29,8 +29,8 @@ func (e *Engine) begin(p *packet, path link.Path, size int) bool {
 		e.stats.Backpressure++
 		return false
 	}
-	p.e, p.first = e, len(e.tx)
-	p.left = size - proto.HeaderSize - proto.TrailerSize
+	p.e, p.firstFrame = e, len(e.tx)
+	p.bytesLeft = size - proto.HeaderSize - proto.TrailerSize
 	p.cur = e.queueFrame(path)[proto.HeaderSize:]
 	return true
 }
@@ -56,20 +56,20 @@ func (e *Engine) refill(need int) bool {
 	return len(e.frames) >= need
 }
 
-// put reserves n contiguous bytes of the body for the caller to write. The body must have room for them.
-func (p *packet) put(n int) []byte {
+// reserve returns n contiguous bytes of the body for the caller to write. The body must have room for them.
+func (p *packet) reserve(n int) []byte {
 	if n > len(p.cur) {
 		p.nextFrame()
 	}
 	b := p.cur[:n]
 	p.cur = p.cur[n:]
-	p.left -= n
+	p.bytesLeft -= n
 	return b
 }
 
 // copy appends src. The body must have room for it.
 func (p *packet) copy(src []byte) {
-	p.left -= len(src)
+	p.bytesLeft -= len(src)
 	for {
 		n := copy(p.cur, src)
 		p.cur = p.cur[n:]
@@ -89,9 +89,9 @@ func (p *packet) nextFrame() {
 	p.cur = e.queueFrame(last.Path)
 }
 
-// The method add appends src. The body must have room for it. If src lies in link memory and is large enough, the link
+// appendMemory appends src. The body must have room for it. If src lies in link memory and is large enough, the link
 // sends it from there without a copy.
-func (p *packet) add(src []byte) {
+func (p *packet) appendMemory(src []byte) {
 	if e := p.e; len(src) >= e.zeroCopyMin {
 		if at, ok := offsetIn(e.caps.Memory, src); ok {
 			if n := p.zeroCopyLen(at, len(src)); n >= e.zeroCopyMin {
@@ -111,9 +111,9 @@ func (p *packet) add(src []byte) {
 func (p *packet) zeroCopyLen(offset, n int) int {
 	e := p.e
 	block, room := e.caps.Block, e.caps.FrameSize-proto.MaxChunkSize
-	segments := min(e.caps.Segments-(len(e.tx)-p.first), len(e.frames))
+	segments := min(e.caps.Segments-(len(e.tx)-p.firstFrame), len(e.frames))
 	n = min(n, segments*block-offset%block)
-	for n > 0 && ceil(offset%block+n, block)+1+(p.left-n)/room > segments {
+	for n > 0 && ceil(offset%block+n, block)+1+(p.bytesLeft-n)/room > segments {
 		n -= (offset+n-1)%block + 1 // give up the last block
 	}
 	return n
@@ -127,7 +127,7 @@ func ceil(a, b int) int { return (a + b - 1) / b }
 func (p *packet) addZeroCopy(src []byte, offset int) {
 	e := p.e
 	p.zeroCopied = true
-	p.left -= len(src)
+	p.bytesLeft -= len(src)
 	e.stats.InPlaceBytes += uint64(len(src))
 	for block := e.caps.Block; len(src) > 0; {
 		p.nextFrame()
@@ -148,9 +148,9 @@ func (p *packet) finish(h *proto.Header) {
 	last := &e.tx[len(e.tx)-1]
 	end := len(last.Data) - len(p.cur)
 	last.Data = last.Data[:end+proto.TrailerSize]
-	h.Put(e.tx[p.first].Data)
+	h.Put(e.tx[p.firstFrame].Data)
 	var crc uint32
-	for i := p.first; i < len(e.tx)-1; i++ {
+	for i := p.firstFrame; i < len(e.tx)-1; i++ {
 		crc = proto.CRC(crc, e.tx[i].Data)
 	}
 	proto.PutTrailer(last.Data[end:], proto.CRC(crc, last.Data[:end]))
@@ -164,17 +164,17 @@ func (p *packet) finish(h *proto.Header) {
 func (p *packet) abandon() {
 	e := p.e
 	if p.zeroCopied {
-		e.link.Free(e.tx[p.first:])
-		e.tx = e.tx[:p.first]
+		e.link.Free(e.tx[p.firstFrame:])
+		e.tx = e.tx[:p.firstFrame]
 		return
 	}
-	for i := p.first; i < len(e.tx); i++ {
+	for i := p.firstFrame; i < len(e.tx); i++ {
 		f := e.tx[i]
 		f.Data = f.Data[:e.caps.FrameSize]
 		f.Flags = 0
 		e.frames = append(e.frames, f)
 	}
-	e.tx = e.tx[:p.first]
+	e.tx = e.tx[:p.firstFrame]
 }
 
 // flush hands the built packets to the link.

@@ -43,7 +43,7 @@ const (
 	// pausePolls polls between two posts, so it does not count as idle.
 	pausePolls = 8
 	// postTime and packetTime are the times that one post and one packet take on a slow host. From the time between two
-	// polls, the scheduler subtracts the time of the posts and packets. What remains is idle time.
+	// polls, the scheduler subtracts the time of the posts and packets. The rest is idle time.
 	postTime   = time.Microsecond
 	packetTime = 8 * time.Microsecond
 	// minLeft is the number of completions that must wait for the consumer before a post is deferred (see deferPost).

@@ -99,7 +99,7 @@ func (s *spread) line() (line []*Conn) {
 	if q.empty() {
 		return nil
 	}
-	for n := q.front().turn.address.queued[q.kind].conns.First(); n != nil; n = n.Next() {
+	for n := q.nextConn().turn.address.queued[q.kind].conns.First(); n != nil; n = n.Next() {
 		line = append(line, n.Elem())
 	}
 	return line

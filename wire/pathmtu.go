@@ -35,10 +35,10 @@ func (c *Conn) sendProbe(size int) {
 	if !c.eng.begin(&p, c.path, size) {
 		return
 	}
-	for p.left > 0 {
-		p.copy(zeros[:min(p.left, len(zeros))])
+	for p.bytesLeft > 0 {
+		p.copy(zeros[:min(p.bytesLeft, len(zeros))])
 	}
-	h := c.header(proto.Probe, c.sent.Nxt)
+	h := c.newHeader(proto.Probe, c.sent.Nxt)
 	p.finish(&h)
 }
 
@@ -49,8 +49,8 @@ func (c *Conn) handleProbe(total int) {
 	c.setDeadline(c.pmtu.Deadline())
 	var p packet
 	if c.eng.begin(&p, c.path, proto.HeaderSize+proto.ProbedSize+proto.TrailerSize) {
-		proto.PutProbed(p.put(proto.ProbedSize), uint32(total))
-		h := c.header(proto.Probed, c.sent.Nxt)
+		proto.PutProbed(p.reserve(proto.ProbedSize), uint32(total))
+		h := c.newHeader(proto.Probed, c.sent.Nxt)
 		p.finish(&h)
 	}
 }

@@ -26,24 +26,24 @@ func headerOf(w *work) int {
 	}
 }
 
-// pieceOf returns how many bytes of an operation, from offset off, fit into a packet. The argument room is the free
-// space of the packet in bytes. A negative result means that the operation should wait for the next packet. There are
-// two such cases:
+// pieceOf returns how many bytes of an operation, from offset off, fit into a packet. space is the free space of the
+// packet in bytes. A negative result means that the operation should wait for the next packet. There are two such
+// cases:
 //   - The chunk header of the operation does not fit.
 //   - The rest of the operation does not fit, and dividing it is not worth a second chunk: the rest is at most smallOp
 //     bytes long, or less than smallOp bytes would fit.
-func pieceOf(w *work, off uint32, room int) int {
-	room -= headerOf(w)
+func pieceOf(w *work, off uint32, space int) int {
+	space -= headerOf(w)
 	if w.op.hasResponse() {
-		return min(room, 0)
+		return min(space, 0)
 	}
 	switch rest := int(w.length - off); {
-	case rest <= room:
+	case rest <= space:
 		return min(rest, proto.MaxChunkBytes)
-	case rest <= smallOp || room < smallOp:
+	case rest <= smallOp || space < smallOp:
 		return -1
 	default:
-		return min(room, proto.MaxChunkBytes)
+		return min(space, proto.MaxChunkBytes)
 	}
 }
 
@@ -60,28 +60,28 @@ func (c *Conn) putPiece(p *packet, w *work, at position, n int) bool {
 		}
 		switch {
 		case w.window && f&proto.Last != 0:
-			proto.PutSendInv(p.put(proto.SendInvSize), f, n, w.msn, at.Off, w.key)
+			proto.PutSendInv(p.reserve(proto.SendInvSize), f, n, w.msn, at.Off, w.key)
 		case w.length <= smallOp:
-			proto.PutSendOnly(p.put(proto.SendOnlySize), f, n)
+			proto.PutSendOnly(p.reserve(proto.SendOnlySize), f, n)
 		default:
-			proto.PutSend(p.put(proto.SendSize), f, n, w.msn, at.Off)
+			proto.PutSend(p.reserve(proto.SendSize), f, n, w.msn, at.Off)
 		}
 	case OpWrite:
-		proto.PutWrite(p.put(proto.WriteSize), f, n, w.key, w.addr+uint64(at.Off))
+		proto.PutWrite(p.reserve(proto.WriteSize), f, n, w.key, w.addr+uint64(at.Off))
 	case OpWriteImm:
 		c.putWriteImm(p, w, f, n, at.Off)
 	case OpFetchAdd, OpCmpSwap:
 		c.putAtomicReq(p, w, at.Op)
 		return true
 	default:
-		proto.PutReadReq(p.put(proto.ReadReqSize), w.key, w.addr, w.length, at.Op)
+		proto.PutReadReq(p.reserve(proto.ReadReqSize), w.key, w.addr, w.length, at.Op)
 		return true
 	}
-	return n == 0 || c.gather(p, c.sq.segments(at.Op, w), at.Off, n)
+	return n == 0 || c.appendSegments(p, c.sq.segments(at.Op, w), at.Off, n)
 }
 
-// gather appends n bytes of a gather list, from offset off. It reports false if a region is gone.
-func (c *Conn) gather(p *packet, segs []Segment, off uint32, n int) bool {
+// appendSegments appends n bytes of a gather list, from offset off. It reports false if a region is gone.
+func (c *Conn) appendSegments(p *packet, segs []Segment, off uint32, n int) bool {
 	for i := range segs {
 		s := &segs[i]
 		if off >= s.Length {
@@ -97,7 +97,7 @@ func (c *Conn) gather(p *packet, segs []Segment, off uint32, n int) bool {
 		if !ok {
 			return false
 		}
-		p.add(src)
+		p.appendMemory(src)
 		if n -= m; n == 0 {
 			return true
 		}

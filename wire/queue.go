@@ -43,11 +43,11 @@ type Completion struct {
 type Queue struct {
 	ring []Completion
 	mask uint32
-	// The field base is the sequence number of the completion in ring[0]. When the producer finds the queue empty, it
-	// executes base = next, and the following completion goes to ring[0] again. So a queue that often becomes empty
-	// uses few cache lines, however long it is. The producer writes base before tail. The consumer reads base only
-	// after tail has shown that the queue has a completion.
-	base uint32
+	// baseSeq is the sequence number of the completion in ring[0]. When the producer finds the queue empty, it executes
+	// base = next, and the following completion goes to ring[0] again. So a queue that often becomes empty uses few
+	// cache lines, however long it is. The producer writes base before tail. The consumer reads base only after tail
+	// has shown that the queue has a completion.
+	baseSeq uint32
 
 	head atomic.Uint32 // sequence number of the next completion to pop; written by the consumer
 	_    [60]byte
@@ -57,16 +57,16 @@ type Queue struct {
 	listen atomic.Bool
 	_      [48]byte
 
-	limit     uint32
-	next      uint32 // sequence number after the last pushed completion; may not be in tail yet
-	notice    uint32 // sequence number after the last pushed notification; may not be in tail yet
-	published uint32 // notice at the last publish
-	seenHead  uint32 // the producer's copy of head
-	takenTo   uint32 // head at the last call of consumed
-	dirty     bool
-	room      *Room
-	notify    func()
-	overflow  func()
+	limit        uint32
+	nextSeq      uint32 // sequence number after the last pushed completion; may not be in tail yet
+	noticeSeq    uint32 // sequence number after the last pushed notification; may not be in tail yet
+	publishedSeq uint32 // notice at the last publish
+	seenHead     uint32 // the producer's copy of head
+	takenSeq     uint32 // head at the last call of consumed
+	dirty        bool
+	sharedRoom   *Room
+	notify       func()
+	overflow     func()
 }
 
 // NewQueue makes a queue for n completions. After the producer has published notifications, it calls the function
@@ -91,19 +91,19 @@ func newRing(n int) (ring []Completion, mask uint32) {
 }
 
 // Share limits the queue by room r, which several queues share. It is called before the queue is used.
-func (q *Queue) Share(r *Room) { q.room = r }
+func (q *Queue) Share(r *Room) { q.sharedRoom = r }
 
-// Resize sets the capacity to n. It keeps the completions that the queue contains, of which there must be at most n.
-// The caller owns the engine and makes sure that the consumer does not use the queue meanwhile.
+// Resize sets the capacity to n. It keeps the completions in the queue, which must be at most n. The caller owns the
+// engine and makes sure that the consumer does not use the queue meanwhile.
 func (q *Queue) Resize(n int) {
 	old, was := q.ring, q.mask
 	q.limit = uint32(n)
 	q.ring, q.mask = newRing(n)
 	first := q.head.Load()
-	for i := first; i != q.next; i++ {
-		q.ring[i-first] = old[(i-q.base)&was]
+	for i := first; i != q.nextSeq; i++ {
+		q.ring[i-first] = old[(i-q.baseSeq)&was]
 	}
-	q.base = first
+	q.baseSeq = first
 }
 
 // Pop takes the oldest completion. It reports false if the queue is empty.
@@ -112,8 +112,8 @@ func (q *Queue) Pop(c *Completion) bool {
 		return false
 	}
 	c.Settled()
-	if q.room != nil {
-		q.room.Give()
+	if q.sharedRoom != nil {
+		q.sharedRoom.Give()
 	}
 	return true
 }
@@ -125,7 +125,7 @@ func (q *Queue) Move(c *Completion) bool {
 	if h == uint32(q.tail.Load()) {
 		return false
 	}
-	slot := &q.ring[(h-q.base)&q.mask]
+	slot := &q.ring[(h-q.baseSeq)&q.mask]
 	*c = *slot
 	if c.Kind != KindWork || c.Status != StatusSuccess { // its connection ends: the ring must not keep it alive
 		*slot = Completion{}
@@ -147,23 +147,24 @@ func (q *Queue) Notice() uint32 { return uint32(q.tail.Load() >> 32) }
 // producer does not call notify for completions that it published before.
 func (q *Queue) Listen(on bool) { q.listen.Store(on) }
 
-// consuming reports whether a completion was popped since the last call of consumed, and at least minLeft are left.
-func (q *Queue) consuming() bool {
+// isConsumed reports whether a completion was popped since the last call of consumedSinceCheck, and at least minLeft
+// are left.
+func (q *Queue) isConsumed() bool {
 	if q == nil {
 		return false
 	}
 	h := q.head.Load()
-	return h != q.takenTo && uint32(q.tail.Load())-h >= minLeft
+	return h != q.takenSeq && uint32(q.tail.Load())-h >= minLeft
 }
 
-// consumed reports whether a completion was popped since the last call of consumed.
-func (q *Queue) consumed() (some bool) {
+// consumedSinceCheck reports whether a completion was popped since the last call of consumed.
+func (q *Queue) consumedSinceCheck() (some bool) {
 	if q == nil {
 		return false
 	}
 	h := q.head.Load()
-	some = h != q.takenTo
-	q.takenTo = h
+	some = h != q.takenSeq
+	q.takenSeq = h
 	return some
 }
 
@@ -173,37 +174,37 @@ func (q *Queue) push(e *Engine, c *Completion) {
 		c.Settled()
 		return
 	}
-	if !q.reserve() {
+	if !q.takePlace() {
 		e.stats.Overflows++
-		q.notice = q.next
-		q.touch(e)
+		q.noticeSeq = q.nextSeq
+		q.markDirty(e)
 		c.Settled()
 		q.overflow()
 		return
 	}
-	if !q.dirty && q.head.Load() == q.next {
-		q.base = q.next
+	if !q.dirty && q.head.Load() == q.nextSeq {
+		q.baseSeq = q.nextSeq
 	}
-	q.ring[(q.next-q.base)&q.mask] = *c
-	q.next++
+	q.ring[(q.nextSeq-q.baseSeq)&q.mask] = *c
+	q.nextSeq++
 	if c.Flags&Unsignalled == 0 || c.Status != StatusSuccess {
-		q.notice = q.next
+		q.noticeSeq = q.nextSeq
 	}
-	q.touch(e)
+	q.markDirty(e)
 }
 
-// reserve takes a place for a completion. It reports false if no place is free.
-func (q *Queue) reserve() bool {
-	if q.next-q.seenHead >= q.limit {
-		if q.seenHead = q.head.Load(); q.next-q.seenHead >= q.limit {
+// takePlace takes a place for a completion. It reports false if no place is free.
+func (q *Queue) takePlace() bool {
+	if q.nextSeq-q.seenHead >= q.limit {
+		if q.seenHead = q.head.Load(); q.nextSeq-q.seenHead >= q.limit {
 			return false
 		}
 	}
-	return q.room == nil || q.room.Take()
+	return q.sharedRoom == nil || q.sharedRoom.Take()
 }
 
-// touch adds the queue to those that the engine publishes next.
-func (q *Queue) touch(e *Engine) {
+// markDirty adds the queue to those that the engine publishes next.
+func (q *Queue) markDirty(e *Engine) {
 	if !q.dirty {
 		q.dirty = true
 		e.dirty = append(e.dirty, q)
@@ -213,11 +214,11 @@ func (q *Queue) touch(e *Engine) {
 // publish makes the pushed completions visible. It calls notify if there are notifications among them and Listen is on.
 func (q *Queue) publish() {
 	q.dirty = false
-	q.tail.Store(uint64(q.notice)<<32 | uint64(q.next))
-	if q.notice == q.published {
+	q.tail.Store(uint64(q.noticeSeq)<<32 | uint64(q.nextSeq))
+	if q.noticeSeq == q.publishedSeq {
 		return
 	}
-	q.published = q.notice
+	q.publishedSeq = q.noticeSeq
 	if q.listen.Load() {
 		q.notify()
 	}

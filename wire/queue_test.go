@@ -90,14 +90,14 @@ func TestQueueOverflowNotifies(t *testing.T) {
 // consuming must be true while completions are popped and minLeft or more are left.
 func TestQueueConsuming(t *testing.T) {
 	var none *Queue
-	if none.consuming() || none.consumed() {
+	if none.isConsumed() || none.consumedSinceCheck() {
 		t.Error("no queue is consumed")
 	}
 	q := newTestQueue(2 * minLeft)
 	q.put(0, minLeft+2, Completion{})
 	want := func(what string, consuming bool) {
 		t.Helper()
-		if got := q.consuming(); got != consuming {
+		if got := q.isConsumed(); got != consuming {
 			t.Errorf("%s: consuming is %v", what, got)
 		}
 	}
@@ -105,11 +105,11 @@ func TestQueueConsuming(t *testing.T) {
 	q.expect(t, 0, 1)
 	want("one was taken", true)
 	want("it stays so", true)
-	if !q.consumed() {
+	if !q.consumedSinceCheck() {
 		t.Error("nothing was taken up to the call")
 	}
 	want("nothing was taken since the call", false)
-	if q.consumed() {
+	if q.consumedSinceCheck() {
 		t.Error("something was taken up to the second call")
 	}
 	q.expect(t, 1, 2)
@@ -146,7 +146,7 @@ func TestQueueBegins(t *testing.T) {
 func TestQueueResize(t *testing.T) {
 	for _, start := range []uint32{0, 5, 1<<32 - 3} {
 		q := newTestQueue(4)
-		q.next, q.notice, q.published, q.seenHead = start, start, start, start
+		q.nextSeq, q.noticeSeq, q.publishedSeq, q.seenHead = start, start, start, start
 		q.head.Store(start)
 		q.e.dirty = append(q.e.dirty, q.Queue)
 		q.e.publish()

@@ -31,14 +31,15 @@ func holders(a netip.Addr) (addr, network netip.Prefix) {
 	return netip.PrefixFrom(a, a.BitLen()), network
 }
 
-// room reports whether an address may take another place.
-func (q *quota) room(a netip.Addr) bool {
-	_, full := q.full(a)
+// hasPlace reports whether an address may take another place.
+func (q *quota) hasPlace(a netip.Addr) bool {
+	_, full := q.holderAtLimit(a)
 	return !full
 }
 
-// full reports whether a threshold denies an address another place. holder is the address or network at its threshold.
-func (q *quota) full(a netip.Addr) (holder netip.Prefix, ok bool) {
+// holderAtLimit reports whether a threshold denies an address another place. The result holder is the address or
+// network at its threshold.
+func (q *quota) holderAtLimit(a netip.Addr) (holder netip.Prefix, ok bool) {
 	addr, network := holders(addressOf(a))
 	free := float64(q.places - q.used)
 	share := q.prefix * free
@@ -55,16 +56,16 @@ func (q *quota) full(a netip.Addr) (holder netip.Prefix, ok bool) {
 	}
 }
 
-// take counts a place of an address.
-func (q *quota) take(a netip.Addr) {
+// addPlace counts a place of an address.
+func (q *quota) addPlace(a netip.Addr) {
 	addr, network := holders(addressOf(a))
 	q.used++
 	q.held[addr]++
 	q.held[network]++
 }
 
-// give frees a place of an address.
-func (q *quota) give(a netip.Addr) {
+// freePlace frees a place of an address.
+func (q *quota) freePlace(a netip.Addr) {
 	q.used--
 	addr, network := holders(addressOf(a))
 	for _, k := range [...]netip.Prefix{addr, network} {

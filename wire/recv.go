@@ -13,11 +13,11 @@ func (c *Conn) mustWait() bool {
 func (c *Conn) nextRecv() *work {
 	switch {
 	case c.srq != nil:
-		return c.srq.receive(c)
-	case uint32(c.rq.next) == c.rq.posted.Load():
+		return c.srq.nextReceive(c)
+	case uint32(c.rq.nextRecv) == c.rq.postedCount.Load():
 		return nil
 	default:
-		return c.rq.at(c.rq.next)
+		return c.rq.at(c.rq.nextRecv)
 	}
 }
 
@@ -26,7 +26,7 @@ func (c *Conn) recvSegments(w *work) []Segment {
 	if c.srq != nil && w.nseg > 1 {
 		return c.srq.segs[:w.nseg]
 	}
-	return c.rq.segments(c.rq.next, w)
+	return c.rq.segments(c.rq.nextRecv, w)
 }
 
 // recvSend places a piece of a message into the receive for the message.
@@ -46,14 +46,14 @@ func (c *Conn) recvSend(ch *proto.Chunk, p *cursor) proto.Reason {
 		c.completeRecv(w, StatusLocalLength, 0)
 		return proto.ReasonLength
 	}
-	if !c.scatter(c.recvSegments(w), r.off, p, ch.Len) {
+	if !c.copyToSegments(c.recvSegments(w), r.off, p, ch.Len) {
 		c.completeRecv(w, StatusLocalProtection, 0)
 		return proto.ReasonLocal
 	}
 	r.off += uint32(ch.Len)
 	if ch.Flags&proto.Last != 0 {
 		if ch.Op == proto.OpSendInv {
-			if !c.invalidate(ch.Key) {
+			if !c.invalidateWindow(ch.Key) {
 				return proto.ReasonAccess
 			}
 			w.op, w.key = OpRecvInvalidate, ch.Key
@@ -88,11 +88,11 @@ func (c *Conn) completeRecv(w *work, s Status, n uint32) {
 func (c *Conn) endRecv(done *Completion) {
 	c.completions.Recv.push(c.eng, done)
 	if c.srq != nil {
-		c.srq.held.Store(false)
+		c.srq.holdsReceive.Store(false)
 		c.srq.flow.Complete(done.Length)
 		return
 	}
-	c.rq.next++
+	c.rq.nextRecv++
 }
 
 // countRecv frees the ring slots of the completed receives. It runs at the end of a packet. Until then, a post may find
@@ -103,14 +103,14 @@ func (c *Conn) countRecv() {
 		c.srq.packetDone(c)
 		return
 	}
-	if next := uint32(c.rq.next); c.rq.done.Load() != next {
-		c.rq.done.Store(next)
+	if next := uint32(c.rq.nextRecv); c.rq.doneCount.Load() != next {
+		c.rq.doneCount.Store(next)
 	}
 }
 
-// The method scatter copies n bytes from the packet p into a scatter list, whose length the caller has checked. The
+// copyToSegments copies n bytes from the packet p into a scatter list, whose length the caller has checked. The
 // argument off is the offset in the list. The method reports false if a region is gone.
-func (c *Conn) scatter(segs []Segment, off uint32, p *cursor, n int) bool {
+func (c *Conn) copyToSegments(segs []Segment, off uint32, p *cursor, n int) bool {
 	c.eng.stats.RxBytes += uint64(n)
 	for i := range segs {
 		s := &segs[i]

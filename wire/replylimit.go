@@ -33,10 +33,10 @@ func (a *replyLimiter) allow(to netip.Addr, now Time) bool {
 		a.until = now.Add(replyPeriod)
 	}
 	a.used = replyBurst - int(a.left)
-	if a.left < 1 || !a.room(to) || a.dice.Float64()*replyBurst/2 >= a.left {
+	if a.left < 1 || !a.hasPlace(to) || a.dice.Float64()*replyBurst/2 >= a.left {
 		return false
 	}
-	a.take(to)
+	a.addPlace(to)
 	a.left--
 	return true
 }

@@ -60,11 +60,11 @@ func (p *peers) find(k peerKey) (n peerName, ok bool) {
 // another engine, handleUnknown forwards the packet to that engine. Otherwise it answers with Reset, in the packet's
 // own frame and within the limit of stateless replies.
 func (e *Engine) handleUnknown(h *proto.Header, bufs []link.Buf) (kept bool) {
-	if e.forward(h, bufs) {
+	if e.forwardPacket(h, bufs) {
 		return false
 	}
 	e.stats.UnknownConnection++
-	if s, _, _ := e.table.find(h.CID); s != nil && s.linger != nil {
+	if s, _, _ := e.table.findSlot(h.CID); s != nil && s.linger != nil {
 		return false // the closed connection still repeats Close
 	}
 	if !e.mayReply(bufs) {
@@ -94,7 +94,7 @@ func (e *Engine) handleReset(h *proto.Header, bufs []link.Buf) {
 		h.Put(bufs[0].Data)
 		body := len(bufs[0].Data) - proto.TrailerSize
 		proto.PutTrailer(bufs[0].Data[body:], proto.CRC(0, bufs[0].Data[:body]))
-		if e.forward(h, bufs) {
+		if e.forwardPacket(h, bufs) {
 			return
 		}
 	}

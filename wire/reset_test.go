@@ -62,8 +62,8 @@ func TestForgedReset(t *testing.T) {
 	src, dst := a.memory(64), b.memory(64)
 	a.post(ca, ca.PostWrite(src.seg(0, 64), 1, dst.at(0), 0))
 	w.until("the write", time.Second, func() bool { return a.request.Len() == 1 })
-	if ca.State() != Established || ca.challengeAck.pending {
-		t.Errorf("state %d, challenge ACK %+v", ca.State(), ca.challengeAck)
+	if ca.State() != Established || ca.challenge.pending {
+		t.Errorf("state %d, challenge ACK %+v", ca.State(), ca.challenge)
 	}
 }
 

@@ -15,20 +15,20 @@ func (e *Engine) receive() int {
 		for e.rx[j-1].Flags&link.More != 0 && j < n {
 			j++
 		}
-		if !e.packet(e.rx[i:j:j]) {
-			e.drop = append(e.drop, e.rx[i:j]...)
+		if !e.receivePacket(e.rx[i:j:j]) {
+			e.toFree = append(e.toFree, e.rx[i:j]...)
 		}
 		i = j
 	}
-	if len(e.drop) > 0 {
-		e.link.Free(e.drop)
-		e.drop = e.drop[:0]
+	if len(e.toFree) > 0 {
+		e.link.Free(e.toFree)
+		e.toFree = e.toFree[:0]
 	}
 	return n
 }
 
-// packet handles one packet and reports whether the engine keeps its frames.
-func (e *Engine) packet(bufs []link.Buf) (kept bool) {
+// receivePacket handles one packet and reports whether the engine keeps its frames.
+func (e *Engine) receivePacket(bufs []link.Buf) (kept bool) {
 	e.stats.RxPackets++
 	total, ok := intact(bufs)
 	if !ok {
@@ -44,27 +44,27 @@ func (e *Engine) packet(bufs []link.Buf) (kept bool) {
 	}
 	c := e.lookup(h.CID)
 	switch {
-	case c == nil, !c.fromPeer(&h, &bufs[0]):
+	case c == nil, !c.isFromPeer(&h, &bufs[0]):
 		return e.handleUnknown(&h, bufs)
-	case !c.plausible(&h):
+	case !c.hasPlausibleNumbers(&h):
 		return false
 	}
-	return c.input(&h, bufs, total)
+	return c.receivePacket(&h, bufs, total)
 }
 
-// fromPeer reports whether a packet has the verification tag of the connection and comes from the peer's address. If
+// isFromPeer reports whether a packet has the verification tag of the connection and comes from the peer's address. If
 // the tag or the address is wrong, the packet gets the same answer as a packet of an unknown connection. So an attacker
 // who guesses does not learn which of these was wrong.
-func (c *Conn) fromPeer(h *proto.Header, b *link.Buf) bool {
+func (c *Conn) isFromPeer(h *proto.Header, b *link.Buf) bool {
 	return h.Tag == c.tag && c.eng.source(b) == c.peerAddr
 }
 
-// The method plausible reports whether the numbers in a header can come from the peer: the PSN is at most a window away
+// hasPlausibleNumbers reports whether the numbers in a header can come from the peer: the PSN is at most a window away
 // from the expected PSN, and this side has sent the packets that the header acknowledges. It runs before the packet has
 // any effect on the connection.
-func (c *Conn) plausible(h *proto.Header) bool {
+func (c *Conn) hasPlausibleNumbers(h *proto.Header) bool {
 	const most = proto.MaxWindow
-	ahead, behind := h.PSN.Sub(c.recv.next), c.sent.Nxt.Sub(h.Ack)
+	ahead, behind := h.PSN.Sub(c.recv.nextPSN), c.sent.Nxt.Sub(h.Ack)
 	if -most <= ahead && ahead <= most && 0 <= behind && behind <= 2*most {
 		return true
 	}
@@ -89,7 +89,7 @@ func (e *Engine) lookup(cid uint32) *Conn {
 	if t.lastConn != nil && t.lastCID == cid {
 		return t.lastConn
 	}
-	s, _, _ := t.find(cid)
+	s, _, _ := t.findSlot(cid)
 	if s == nil || s.conn == nil || s.conn.cid != cid {
 		return nil
 	}
@@ -97,8 +97,8 @@ func (e *Engine) lookup(cid uint32) *Conn {
 	return s.conn
 }
 
-// input handles a packet from the peer on this connection. It reports whether the engine keeps the frames.
-func (c *Conn) input(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
+// receivePacket handles a packet from the peer on this connection. It reports whether the engine keeps the frames.
+func (c *Conn) receivePacket(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 	e, r := c.eng, &c.recv
 	if c.State() == Accepting && h.Type == proto.Data {
 		e.stats.Accepts++
@@ -107,9 +107,9 @@ func (c *Conn) input(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 	if !c.alive() {
 		return false
 	}
-	c.lastHeard, c.challengeAck.pending = e.now, false
+	c.lastHeard, c.challenge.pending = e.now, false
 	if c.unanswered > 0 {
-		c.answered()
+		c.noteAnswer()
 	}
 	e.suspension.rxPeers++
 	if !c.enterEpoch(h) {
@@ -134,7 +134,7 @@ func (c *Conn) input(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 	if h.Flags&proto.AckRequest != 0 && c.ack.ask(e.stats.Polls) {
 		c.wantAck()
 	}
-	return c.handle(h, bufs, total)
+	return c.dispatch(h, bufs, total)
 }
 
 // sackOf returns the SACK block of a packet, or nil if the packet has none. It reports false if the block is malformed,
@@ -150,8 +150,8 @@ func sackOf(h *proto.Header, bufs []link.Buf, total int) (sack []byte, ok bool) 
 	return bufs[0].Data[proto.HeaderSize : proto.HeaderSize+n], true
 }
 
-// handle dispatches a packet by its type.
-func (c *Conn) handle(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
+// dispatch handles a packet by its type.
+func (c *Conn) dispatch(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 	switch h.Type {
 	case proto.Ack:
 		c.schedule() // an Ack has only a header, which takeAck has handled
@@ -168,70 +168,70 @@ func (c *Conn) handle(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 // handleData handles a packet with chunks. Then it schedules the connection, because the acknowledgement in the packet
 // may allow more packets to leave.
 func (c *Conn) handleData(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
-	kept = c.arrive(h, bufs, total)
+	kept = c.receiveData(h, bufs, total)
 	if c.alive() {
 		c.schedule()
 	}
 	return kept
 }
 
-// arrive consumes a data packet if its turn has come, holds it if it is early, and drops it if it is a duplicate.
-func (c *Conn) arrive(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
+// receiveData consumes a data packet if its turn has come, holds it if it is early, and drops it if it is a duplicate.
+func (c *Conn) receiveData(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
 	e, r := c.eng, &c.recv
 	c.ack.packets++
 	c.wantAck()
-	switch d := h.PSN.Sub(r.next); {
+	switch d := h.PSN.Sub(r.nextPSN); {
 	case d < 0:
 		e.stats.Duplicates++
 		c.ack.immediate = true
 	case d == 0:
-		r.echo.stamp, r.echo.at = h.TS, e.now
-		if r.early.At(r.next, r.next) != nil { // a held copy of this packet found no receive: try that copy again
+		r.echo.stamp, r.echo.arrivedAt = h.TS, e.now
+		if r.early.At(r.nextPSN, r.nextPSN) != nil { // a held copy of this packet found no receive: try that copy again
 			e.stats.Duplicates++
 			c.takeEarly()
 			return false
 		}
 		switch {
-		case c.consume(bufs, total):
+		case c.consumePacket(bufs, total):
 			c.takeEarly()
 		case c.alive(): // the packet found no receive
-			return c.hold(h.PSN, bufs, total)
+			return c.holdEarly(h.PSN, bufs, total)
 		}
 	default:
 		c.ack.immediate = true
-		return c.hold(h.PSN, bufs, total)
+		return c.holdEarly(h.PSN, bufs, total)
 	}
 	return false
 }
 
-// The method consume handles the chunks of a packet whose turn has come. The result next is true if it has handled all
+// consumePacket handles the chunks of a packet whose turn has come. The result allHandled is true if it has handled all
 // of them. It is false in two cases:
 //   - The packet has ended the connection.
 //   - A message in the packet has found no receive. The rest of the packet is handled later: when a receive is posted
 //     and the packet is still held, or when the peer sends the packet again.
-func (c *Conn) consume(bufs []link.Buf, total int) (next bool) {
+func (c *Conn) consumePacket(bufs []link.Buf, total int) (allHandled bool) {
 	var in intake
 	c.eng.catchFaults()
-	defer c.catchIntake(&in, &next)
-	next = c.takeChunks(&in, bufs, total)
+	defer c.catchIntake(&in, &allHandled)
+	allHandled = c.takeChunks(&in, bufs, total)
 	in.finished = true
-	return next
+	return allHandled
 }
 
-// takeChunks does the work of consume. A memory fault in takeChunks raises a panic, which consume recovers.
+// takeChunks does the work of consumePacket. A memory fault in takeChunks raises a panic, which consumePacket recovers.
 func (c *Conn) takeChunks(in *intake, bufs []link.Buf, total int) bool {
 	var r cursor
 	ch := &in.chunk
 	r.open(bufs, total)
-	for n := 0; r.left > 0; n++ {
+	for n := 0; r.bytesLeft > 0; n++ {
 		fault := proto.ReasonProtocol
 		if r.chunk(ch) {
 			switch {
-			case n < int(c.recv.skip):
+			case n < int(c.recv.skippedChunks):
 				r.skip(ch.Len)
 				fault = proto.ReasonNone
 			case needsReceive(ch) && c.mustWait():
-				c.recv.skip, c.recv.notReady, c.ack.immediate = int32(n), true, true
+				c.recv.skippedChunks, c.recv.notReady, c.ack.immediate = int32(n), true, true
 				c.eng.stats.NotReadySent++
 				c.countRecv()
 				return false
@@ -240,7 +240,7 @@ func (c *Conn) takeChunks(in *intake, bufs []link.Buf, total int) bool {
 			}
 		}
 		if fault != proto.ReasonNone {
-			c.reject(fault, ch, in.done)
+			c.rejectPacket(fault, ch, in.done)
 			return false
 		}
 		if ch.Flags&proto.Last != 0 && !ch.Op.Answer() && ch.Op != proto.OpReady {
@@ -251,28 +251,27 @@ func (c *Conn) takeChunks(in *intake, bufs []link.Buf, total int) bool {
 		}
 	}
 	c.countRecv()
-	if c.recv.next++; c.recv.early.Packets() > 0 {
+	if c.recv.nextPSN++; c.recv.early.Packets() > 0 {
 		c.eng.holes.renew(c)
 	}
-	c.recv.skip, c.recv.notReady = 0, false
+	c.recv.skippedChunks, c.recv.notReady = 0, false
 	return true
 }
 
-// The method reject breaks the connection because of chunk ch. The argument done is the number of the peer's operations
-// that the packet completed before ch. The Close packet carries this number, and the peer derives from it which
-// operation failed. If ch is a response, Close carries noRequest instead, because a response belongs to a request of
-// this side.
+// rejectPacket breaks the connection because of chunk ch. opsDone is the number of the peer's operations that the
+// packet completed before ch. The Close packet carries this number, and the peer derives from it which operation
+// failed. If ch is a response, Close carries noRequest instead, because a response belongs to a request of this side.
 //
 // ReasonAccess counts as a wrong key of the peer. A key that becomes invalid while a read is served does not count,
 // because this method does not run then.
-func (c *Conn) reject(why proto.Reason, ch *proto.Chunk, done int) {
+func (c *Conn) rejectPacket(why proto.Reason, ch *proto.Chunk, opsDone int) {
 	if ch.Op.Answer() {
-		done = noRequest
+		opsDone = noRequest
 	}
 	if why == proto.ReasonAccess {
-		c.eng.keyGuesses.record(c.peerAddr, c.eng.now)
+		c.eng.keyGuesses.recordGuess(c.peerAddr, c.eng.now)
 	}
-	c.fault(why, 0, done)
+	c.breakOnFault(why, 0, opsDone)
 }
 
 // take dispatches a chunk by its opcode.

@@ -35,19 +35,19 @@ type scheduler struct {
 	partials turns // connections with a partial packet that waits for a token
 	noFrame  bool  // the link had no frame for the first of these packets
 
-	bucket   time.Duration // tokens, in units of idle time; a token is tokenTime
-	idle     int           // consecutive polls without a post
-	posts    int           // posts since the last poll
-	packets  int           // packets received and sent in the last poll
-	busy     bool          // posts and packets took all the time between the last two polls
-	deferred int           // consecutive posts that did not ask for a poll
+	bucket        time.Duration // tokens, in units of idle time; a token is tokenTime
+	idlePolls     int           // consecutive polls without a post
+	newPosts      int           // posts since the last poll
+	lastPackets   int           // packets received and sent in the last poll
+	busy          bool          // posts and packets took all the time between the last two polls
+	deferredPosts int           // consecutive posts that did not ask for a poll
 }
 
 // turn is the state of one connection in the scheduler.
 type turn struct {
-	address  *sendAddress               // address of the peer; nil before the connection knows it and after its end
-	nodes    [turnKinds]list.Node[Conn] // positions in the queues of that address
-	received seq.Num                    // number of messages received when this side last began a message
+	address      *sendAddress               // address of the peer; nil before the connection knows it and after its end
+	nodes        [turnKinds]list.Node[Conn] // positions in the queues of that address
+	receivedMsgs seq.Num                    // number of messages received when this side last began a message
 }
 
 func newScheduler() scheduler {
@@ -77,7 +77,7 @@ func (m sendMode) sends() bool { return m >= sendPartial }
 func (c *Conn) sendMode() sendMode {
 	s := &c.sent
 	switch {
-	case c.flow.rnr.waits || c.epoch.changing:
+	case c.flow.rnr.waiting || c.epoch.changing:
 		return sendNone
 	case s.Lost() > 0:
 		if s.TailLossProbe() || c.cc.Open(c.eng.now, s.Pipe()) {
@@ -99,19 +99,19 @@ func (c *Conn) sendMode() sendMode {
 // requestMode is the part of sendMode that looks at the send queue.
 func (c *Conn) requestMode() sendMode {
 	q := &c.sq
-	if q.next.Op == q.counted {
+	if q.nextPos.Op == q.counted {
 		return sendNone
 	}
-	if q.next.Off == 0 {
-		if m := c.waitsFor(q.at(q.next.Op)); m != sendPacket {
+	if q.nextPos.Off == 0 {
+		if m := c.waitsFor(q.at(q.nextPos.Op)); m != sendPacket {
 			return m
 		}
 	}
 	switch {
-	case q.unsent >= c.room():
+	case q.unsent >= c.bodySize():
 		return sendPacket
 	case q.outstanding() <= nagleThreshold:
-		if c.turn.received != c.recv.msn { // response to a message
+		if c.turn.receivedMsgs != c.recv.msn { // response to a message
 			return sendPacket
 		}
 		return sendPartial
@@ -159,7 +159,7 @@ func (c *Conn) blockedBy(m sendMode) {
 // schedule queues the connection if it may send.
 func (c *Conn) schedule() {
 	s := &c.eng.sched
-	if s.ready.has(c) || !c.alive() {
+	if s.ready.isQueued(c) || !c.alive() {
 		return
 	}
 	switch m := c.sendMode(); m {
@@ -190,7 +190,7 @@ func (e *Engine) transmit() {
 func (e *Engine) transmitReady(n, burst int) {
 	q := &e.sched.ready
 	for left := maxTransmit; n > 0 && left > 0 && !q.empty(); n-- {
-		c := q.front()
+		c := q.nextConn()
 		sent, more := c.sendBurst(min(burst, left))
 		if q.pop(c); more && c.alive() {
 			q.push(c)
@@ -237,7 +237,7 @@ func (e *Engine) transmitPartials() {
 		if !s.mayPartial() {
 			return
 		}
-		c := s.partials.front()
+		c := s.partials.nextConn()
 		if c.sendMode() == sendPartial {
 			if !c.sendNext() && c.alive() {
 				s.noFrame = true
@@ -266,50 +266,50 @@ func (s *scheduler) mayPartial() bool { return !s.partials.empty() && s.bucket >
 // empty reports whether no connection waits to send.
 func (s *scheduler) empty() bool { return s.ready.empty() && s.partials.empty() }
 
-// posted adds the tokens for n posts and notes that the consumer posts.
-func (s *scheduler) posted(n int) {
+// addPosts adds the tokens for n posts and notes that the consumer posts.
+func (s *scheduler) addPosts(n int) {
 	if n > 0 {
-		s.fill(time.Duration(n) * postTokens)
-		s.posts += n
-		s.idle = 0
+		s.addTokens(time.Duration(n) * postTokens)
+		s.newPosts += n
+		s.idlePolls = 0
 	}
 }
 
-// The method polled refills the token bucket at the start of a poll. The argument elapsed is the time since the last
+// startPoll refills the token bucket at the start of a poll. The argument elapsed is the time since the last
 // poll. The part of this time that posts and packets did not take is idle time.
-func (s *scheduler) polled(elapsed time.Duration) {
-	idle := elapsed - time.Duration(s.posts)*postTime - time.Duration(s.packets)*packetTime
+func (s *scheduler) startPoll(elapsed time.Duration) {
+	idle := elapsed - time.Duration(s.newPosts)*postTime - time.Duration(s.lastPackets)*packetTime
 	s.busy = idle <= 0
-	s.fill(max(idle, elapsed/busyShare, 0))
-	if s.idle++; s.idle >= pausePolls {
+	s.addTokens(max(idle, elapsed/busyShare, 0))
+	if s.idlePolls++; s.idlePolls >= pausePolls {
 		s.bucket = bucketSize * tokenTime
 	}
-	s.posts = 0
+	s.newPosts = 0
 }
 
-// fill adds a time to the bucket, up to its size.
-func (s *scheduler) fill(d time.Duration) { s.bucket = min(s.bucket+d, bucketSize*tokenTime) }
+// addTokens adds a time to the bucket, up to its size.
+func (s *scheduler) addTokens(d time.Duration) { s.bucket = min(s.bucket+d, bucketSize*tokenTime) }
 
 // deferPost reports whether a post on c is deferred: the post then does not ask for a poll. Such a post can wait,
 // because the consumer is taking completions and will poll when none is left. At most maxDeferred posts in a row are
 // deferred.
 func (s *scheduler) deferPost(c *Conn) bool {
-	if s.deferred < maxDeferred && s.busy && c.consuming() {
-		s.deferred++
+	if s.deferredPosts < maxDeferred && s.busy && c.consuming() {
+		s.deferredPosts++
 		return true
 	}
-	s.deferred = 0
+	s.deferredPosts = 0
 	return false
 }
 
 // consuming reports whether the consumer of c takes completions now and has more to take.
 func (c *Conn) consuming() bool {
-	return c.completions.Request.consuming() || c.completions.Recv.consuming()
+	return c.completions.Request.isConsumed() || c.completions.Recv.isConsumed()
 }
 
 // consumed reports whether the consumer of c has taken completions since the last call.
 func (c *Conn) consumed() bool {
-	request, recv := c.completions.Request.consumed(), c.completions.Recv.consumed()
+	request, recv := c.completions.Request.consumedSinceCheck(), c.completions.Recv.consumedSinceCheck()
 	return request || recv
 }
 

@@ -90,17 +90,17 @@ func TestSendModeHasNoSideEffects(t *testing.T) {
 		{"nothing posted", func() {}, sendNone},
 		{"one message", func() { s.posts(1) }, sendPartial},
 		{"an answer", func() { c.recv.msn++ }, sendPacket},
-		{"no credit", func() { c.flow.limit = c.sq.msn }, sendCredit},
+		{"no credit", func() { c.flow.creditLimit = c.sq.msn }, sendCredit},
 		{"no room at the peer", func() { c.sent.Limit = 0 }, sendNone},
-		{"the peer is not ready", func() { c.flow.rnr.waits = true }, sendNone},
+		{"the peer is not ready", func() { c.flow.rnr.waiting = true }, sendNone},
 	} {
 		tt.set()
-		stats, partials, armed, queued := e.stats, e.sched.partials, c.armed, c.turn
+		stats, partials, armed, queued := e.stats, e.sched.partials, c.timerAt, c.turn
 		flow, cc := c.flow, c.cc
 		if got := c.sendMode(); got != tt.want {
 			t.Errorf("%s: mode %d, want %d", tt.name, got, tt.want)
 		}
-		if c.armed != armed || c.turn != queued || c.flow != flow || c.cc != cc || e.stats != stats || e.sched.partials != partials {
+		if c.timerAt != armed || c.turn != queued || c.flow != flow || c.cc != cc || e.stats != stats || e.sched.partials != partials {
 			t.Errorf("%s: the decision changed something", tt.name)
 		}
 	}
@@ -185,29 +185,29 @@ func TestTokens(t *testing.T) {
 		want time.Duration
 		busy bool
 	}{
-		{"posts", func(s *scheduler) { s.posted(5); s.posted(2); s.polled(0) }, 7 * postTokens, true},
-		{"more than there is room for", func(s *scheduler) { s.posted(2 * int(all/postTokens)) }, all, false},
-		{"time that posts take", func(s *scheduler) { s.posted(5); s.polled(5 * postTime) }, 5*postTokens + 5*postTime/busyShare, true},
-		{"time that packets take", func(s *scheduler) { s.packets = 10; s.polled(10 * packetTime) }, 10 * packetTime / busyShare, true},
-		{"idle time", func(s *scheduler) { s.posted(5); s.packets = 1; s.polled(6*postTime + packetTime) }, 5*postTokens + postTime, false},
+		{"posts", func(s *scheduler) { s.addPosts(5); s.addPosts(2); s.startPoll(0) }, 7 * postTokens, true},
+		{"more than there is room for", func(s *scheduler) { s.addPosts(2 * int(all/postTokens)) }, all, false},
+		{"time that posts take", func(s *scheduler) { s.addPosts(5); s.startPoll(5 * postTime) }, 5*postTokens + 5*postTime/busyShare, true},
+		{"time that packets take", func(s *scheduler) { s.lastPackets = 10; s.startPoll(10 * packetTime) }, 10 * packetTime / busyShare, true},
+		{"idle time", func(s *scheduler) { s.addPosts(5); s.lastPackets = 1; s.startPoll(6*postTime + packetTime) }, 5*postTokens + postTime, false},
 		{"a flood, in short polls", func(s *scheduler) {
 			for range 2 * busyShare {
-				s.posted(1)
-				s.packets = 1
-				s.polled(time.Microsecond)
+				s.addPosts(1)
+				s.lastPackets = 1
+				s.startPoll(time.Microsecond)
 			}
 		}, min(2*busyShare*(postTokens+time.Microsecond/busyShare), all), true},
-		{"a long time", func(s *scheduler) { s.polled(100 * time.Hour) }, all, false},
-		{"a clock that goes back", func(s *scheduler) { s.polled(-time.Hour) }, 0, true},
+		{"a long time", func(s *scheduler) { s.startPoll(100 * time.Hour) }, all, false},
+		{"a clock that goes back", func(s *scheduler) { s.startPoll(-time.Hour) }, 0, true},
 		{"too few polls", func(s *scheduler) {
 			for range pausePolls - 1 {
-				s.polled(0)
+				s.startPoll(0)
 			}
 		}, 0, true},
 		{"polls, and a kick without a post between", func(s *scheduler) {
 			for range pausePolls {
-				s.posted(0)
-				s.polled(0)
+				s.addPosts(0)
+				s.startPoll(0)
 			}
 		}, all, true},
 	} {

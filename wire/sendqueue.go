@@ -12,24 +12,24 @@ type position = recovery.Position
 // post to the embedded ring. The other fields belong to the engine's owner.
 type sendQueue struct {
 	workRing
-	counted seq.Num  // requests included in unsent
-	next    position // next byte to send
-	acked   position // position up to which the peer has acknowledged
-	unsent  int      // bytes not sent yet, chunk headers included
-	msn     seq.Num  // number of the next message
-	binds   bool     // a bind was posted on this connection
+	counted  seq.Num  // requests included in unsent
+	nextPos  position // next byte to send
+	ackedPos position // position up to which the peer has acknowledged
+	unsent   int      // bytes not sent yet, chunk headers included
+	msn      seq.Num  // number of the next message
+	binds    bool     // a bind was posted on this connection
 }
 
 // restart prepares the queue for a new connection, which begins with the next posted request.
 func (q *sendQueue) restart() {
-	done := seq.Num(q.done.Load())
-	q.counted, q.next, q.acked = done, position{Op: done}, position{Op: done}
+	done := seq.Num(q.doneCount.Load())
+	q.counted, q.nextPos, q.ackedPos = done, position{Op: done}, position{Op: done}
 	q.unsent, q.msn, q.binds = 0, 0, false
 }
 
 // count adds newly posted requests to unsent. It returns their number.
 func (q *sendQueue) count() (n int) {
-	for posted := seq.Num(q.posted.Load()); q.counted != posted; q.counted++ {
+	for posted := seq.Num(q.postedCount.Load()); q.counted != posted; q.counted++ {
 		w := q.at(q.counted)
 		q.unsent += headerOf(w)
 		if !w.op.hasResponse() {
@@ -42,10 +42,10 @@ func (q *sendQueue) count() (n int) {
 }
 
 // outstanding returns the number of requests that are posted and not complete.
-func (q *sendQueue) outstanding() int { return q.counted.Sub(seq.Num(q.done.Load())) }
+func (q *sendQueue) outstanding() int { return q.counted.Sub(seq.Num(q.doneCount.Load())) }
 
 // recvQueue holds the receives of a connection.
 type recvQueue struct {
 	workRing
-	next seq.Num // next receive to fill; belongs to the engine's owner
+	nextRecv seq.Num // next receive to fill; belongs to the engine's owner
 }

@@ -201,7 +201,7 @@ func TestAttack22BurstsAreNoStall(t *testing.T) {
 			t.Fatalf("a dead peer is not given up after %v", took)
 		}
 	}
-	if s.victim.eng.suspension.ended != 0 {
+	if s.victim.eng.suspension.endedAt != 0 {
 		t.Error("the engine was taken for stopped")
 	}
 }
@@ -239,7 +239,7 @@ func TestStops(t *testing.T) {
 		since Time
 		want  time.Duration
 	}{{1995, 0}, {1994, 3}, {1985, 3}, {1984, 6}, {1400, 60 * 3}, {0, 64 * 3}} {
-		if got := s.after(tc.since); got != tc.want {
+		if got := s.totalAfter(tc.since); got != tc.want {
 			t.Errorf("after %d: %d, want %d", tc.since, got, tc.want)
 		}
 	}

@@ -210,7 +210,7 @@ func (s *sim) leftovers() {
 		e := h.eng
 		e.forgetAllRejected() // rejected requests may be kept, because they are bounded
 		left := map[string]int{
-			"connections": e.Connections(), "early frames": e.held, "timers": e.timers.armed(),
+			"connections": e.Connections(), "early frames": e.heldFrames, "timers": e.timers.armed(),
 			"requests": len(e.requests), "peers": len(e.host.peers.cids), "connections to send": e.sched.ready.conns, "addresses": len(e.sched.addresses),
 			"acknowledgements": len(e.acks), "paths": h.link.Paths(),
 			"overflows": int(e.stats.Overflows), "undelivered completions": h.undelivered(),

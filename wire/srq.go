@@ -37,9 +37,9 @@ type SharedQueue struct {
 	zone uint32
 	low  func()
 
-	// The field ring holds the posted receives that no connection has taken. The count ring.done is the number of
-	// receives whose completions the consumer has dequeued. So it never exceeds the number of taken receives. The mutex
-	// ring.mu guards ring and all fields below.
+	// The field ring holds the posted receives that no connection has taken. ring.doneCount is the number of receives
+	// whose completions the consumer has dequeued. So it never exceeds the number of taken receives. The mutex ring.mu
+	// guards ring and all fields below.
 	ring     workRing
 	fair     fairqueue.Queue[waiter] // its free buffers are the receives that no connection has taken
 	lowMark  uint32
@@ -80,15 +80,15 @@ func (q *SharedQueue) Post(segs []Segment, cookie uint64) (waits *Conn, err erro
 	return waits, nil
 }
 
-// next returns the number of the oldest receive that is not taken. The caller holds the mutex.
-func (q *SharedQueue) next() seq.Num { return seq.Num(q.ring.posted.Load() - q.fair.Free()) }
+// nextRecv returns the number of the oldest receive that is not taken. The caller holds the mutex.
+func (q *SharedQueue) nextRecv() seq.Num { return seq.Num(q.ring.postedCount.Load() - q.fair.Free()) }
 
 // Counts returns the number of receives that are not taken (available). It also returns the number of posted receives
 // whose completion the consumer has not dequeued (outstanding).
 func (q *SharedQueue) Counts() (available, outstanding int) {
 	q.ring.mu.Lock()
 	defer q.ring.mu.Unlock()
-	return int(q.fair.Free()), int(q.ring.posted.Load() - q.ring.done.Load())
+	return int(q.fair.Free()), int(q.ring.postedCount.Load() - q.ring.doneCount.Load())
 }
 
 // Config returns the maximum number of outstanding receives, and the low mark.
@@ -106,11 +106,11 @@ func (q *SharedQueue) Resize(maxRecv int) error {
 	q.ring.mu.Lock()
 	defer q.ring.mu.Unlock()
 	r := &q.ring
-	posted := seq.Num(r.posted.Load())
-	if to.depth < uint32(posted)-r.done.Load() || to.depth < q.lowMark {
+	posted := seq.Num(r.postedCount.Load())
+	if to.depth < uint32(posted)-r.doneCount.Load() || to.depth < q.lowMark {
 		return ErrState
 	}
-	for n := q.next(); n != posted; n++ {
+	for n := q.nextRecv(); n != posted; n++ {
 		w := to.at(n)
 		*w = *r.at(n)
 		copy(to.segments(n, w), r.segments(n, w))
@@ -129,7 +129,7 @@ func (q *SharedQueue) SetLow(n int) error {
 		return ErrBounds
 	}
 	q.lowMark, q.lowArmed = uint32(n), true
-	below := q.below()
+	below := q.isLow()
 	q.ring.mu.Unlock()
 	if below {
 		q.low()
@@ -137,8 +137,8 @@ func (q *SharedQueue) SetLow(n int) error {
 	return nil
 }
 
-// below disarms the low mark if fewer receives are available, and reports whether it did. The caller holds the mutex.
-func (q *SharedQueue) below() bool {
+// isLow disarms the low mark if fewer receives are available, and reports whether it did. The caller holds the mutex.
+func (q *SharedQueue) isLow() bool {
 	if !q.lowArmed || q.fair.Free() >= q.lowMark {
 		return false
 	}
@@ -153,7 +153,7 @@ func (q *SharedQueue) take(c *Conn) bool {
 	if !s.flow.Added() {
 		q.addFlow(c)
 	}
-	n := q.next()
+	n := q.nextRecv()
 	ok := q.fair.Take(&s.flow, waiter{c, c.eng}, c.eng.now)
 	below := false
 	if ok {
@@ -162,13 +162,13 @@ func (q *SharedQueue) take(c *Conn) bool {
 		if w.nseg > 1 {
 			copy(s.segs, r.segments(n, w))
 		}
-		below = q.below()
+		below = q.isLow()
 	}
 	next := q.fair.Next()
 	r.mu.Unlock()
 	if ok {
-		s.held.Store(true)
-		s.taken++
+		s.holdsReceive.Store(true)
+		s.takenCount++
 	}
 	if below {
 		q.low()

@@ -12,14 +12,14 @@ type sharedRecv struct {
 	q      *SharedQueue
 	notice func(Notice)
 
-	held atomic.Bool // the connection holds a receive for an arriving message; work and segs are a copy of it
-	work work
-	segs []Segment
+	holdsReceive atomic.Bool // the connection holds a receive for an arriving message; work and segs are a copy of it
+	work         work
+	segs         []Segment
 
-	taken      uint32        // receives ever taken; only the engine's owner uses it
-	counted    uint32        // taken at the last fairqueue Hold of this flow; only the engine's owner uses it
-	back       atomic.Uint32 // taken receives whose completion the consumer has
-	soft, hard atomic.Int64  // high watermarks; soft is NoMark after it was crossed
+	takenCount    uint32        // receives ever taken; only the engine's owner uses it
+	countedTaken  uint32        // taken at the last fairqueue Hold of this flow; only the engine's owner uses it
+	returnedCount atomic.Uint32 // taken receives whose completion the consumer has
+	soft, hard    atomic.Int64  // high watermarks; soft is NoMark after it was crossed
 
 	flow fairqueue.Flow[waiter] // the engine's owner writes it and holds the queue's mutex
 }
@@ -32,15 +32,15 @@ func (q *SharedQueue) newConn(notice func(Notice)) *sharedRecv {
 	return s
 }
 
-// The method receive returns the receive for the message that is arriving. It takes the receive from the queue when the
+// nextReceive returns the receive for the message that is arriving. It takes the receive from the queue when the
 // message begins. It returns nil if the connection gets no receive, or if taking the receive has exceeded the hard
 // watermark, which ends the connection (see SetMarks).
-func (s *sharedRecv) receive(c *Conn) *work {
-	if !s.held.Load() {
+func (s *sharedRecv) nextReceive(c *Conn) *work {
+	if !s.holdsReceive.Load() {
 		if !s.q.take(c) {
 			return nil
 		}
-		if c.CheckMarks(); !s.held.Load() {
+		if c.CheckMarks(); !s.holdsReceive.Load() {
 			return nil
 		}
 	}
@@ -49,8 +49,8 @@ func (s *sharedRecv) receive(c *Conn) *work {
 
 // packetDone tells the queue, after each packet, whether the connection holds a receive for an unfinished message.
 func (s *sharedRecv) packetDone(c *Conn) {
-	f, held := &s.flow, s.held.Load()
-	if held == f.Holds() && (!held || s.taken == s.counted) || !f.Added() {
+	f, held := &s.flow, s.holdsReceive.Load()
+	if held == f.Holds() && (!held || s.takenCount == s.countedTaken) || !f.Added() {
 		return
 	}
 	q, now := s.q, c.eng.now
@@ -59,7 +59,7 @@ func (s *sharedRecv) packetDone(c *Conn) {
 		q.fair.Release(f, c.recv.off, now)
 	}
 	if held {
-		s.counted = s.taken
+		s.countedTaken = s.takenCount
 		q.fair.Hold(f, c.recv.off, now)
 	}
 	next := q.fair.Next()
@@ -83,7 +83,7 @@ func (c *Conn) checkProgress() Time {
 	if left > 0 {
 		return now.Add(left)
 	}
-	c.fault(proto.ReasonUnfinished, proto.OpSend, 0)
+	c.breakOnFault(proto.ReasonUnfinished, proto.OpSend, 0)
 	return never
 }
 
@@ -101,21 +101,21 @@ func (c *Conn) SetMarks(soft, hard int64) {
 // CheckMarks gives the notice or breaks the connection if a high watermark is exceeded (see SetMarks).
 func (c *Conn) CheckMarks() {
 	s := c.srq
-	n := int64(s.taken - s.back.Load())
+	n := int64(s.takenCount - s.returnedCount.Load())
 	if m := s.soft.Load(); n > m && s.soft.CompareAndSwap(m, NoMark) {
 		s.notice(NoticeHigh)
 	}
 	if n > s.hard.Load() && c.alive() {
-		c.fault(proto.ReasonLocal, 0, 0)
+		c.breakOnFault(proto.ReasonLocal, 0, 0)
 	}
 }
 
 // flush completes the held receive of a message whose rest will not arrive.
 func (s *sharedRecv) flush(c *Conn) {
-	if s.held.Load() {
+	if s.holdsReceive.Load() {
 		w := &s.work
 		c.completions.Recv.push(c.eng, &Completion{Conn: c, Cookie: w.cookie, Op: OpRecv, Status: StatusFlushed, Flags: w.flags})
-		s.held.Store(false)
+		s.holdsReceive.Store(false)
 	}
 }
 
@@ -123,19 +123,19 @@ func (s *sharedRecv) flush(c *Conn) {
 func (c *Completion) Settled() {
 	if c.Flags&shared != 0 {
 		s := c.Conn.srq
-		s.back.Add(1)
-		s.q.ring.done.Add(1)
+		s.returnedCount.Add(1)
+		s.q.ring.doneCount.Add(1)
 	}
 }
 
 // Receiving returns n, the number of receives of the connection whose messages are incomplete. Without a shared queue,
 // these are all posted receives. With a shared queue, n is 1 if the connection holds a receive, and otherwise 0.
-// Messages take the receives in order, so the result span, which is the number of messages from the first of these
-// receives to the last, equals n. Any goroutine may call Receiving.
-func (c *Conn) Receiving() (n, span int) {
+// Messages take the receives in order, so numReceives, which is the number of messages from the first of these receives
+// to the last, equals n. Any goroutine may call Receiving.
+func (c *Conn) Receiving() (n, numReceives int) {
 	if c.srq == nil {
-		n = int(c.rq.posted.Load() - c.rq.done.Load())
-	} else if c.srq.held.Load() {
+		n = int(c.rq.postedCount.Load() - c.rq.doneCount.Load())
+	} else if c.srq.holdsReceive.Load() {
 		n = 1
 	}
 	return n, n

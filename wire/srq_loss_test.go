@@ -157,8 +157,8 @@ func TestSharedQueueConservation(t *testing.T) {
 		if completed == 0 || ends == 0 {
 			t.Errorf("seed %d: %d messages, %d flushed, %d connections ended", seed, completed, flushed, ends)
 		}
-		if b.eng.held != 0 || b.eng.Connections() != 0 {
-			t.Errorf("seed %d: %d frames held, %d connections", seed, b.eng.held, b.eng.Connections())
+		if b.eng.heldFrames != 0 || b.eng.Connections() != 0 {
+			t.Errorf("seed %d: %d frames held, %d connections", seed, b.eng.heldFrames, b.eng.Connections())
 		}
 	}
 }

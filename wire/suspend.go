@@ -16,25 +16,25 @@ import "time"
 
 // suspension is the state of an engine for detecting and handling suspensions.
 type suspension struct {
-	late     bool   // this Poll comes suspendTime or more after the last one
+	isLate   bool   // this Poll comes suspendTime or more after the last one
 	rxPeers  uint32 // number of packets from peers; wraps
 	rxBefore uint32 // rxPeers at the beginning of this Poll
-	ended    Time   // when the last suspension ended
+	endedAt  Time   // when the last suspension ended
 	catchUp  bool   // the engine reads the packets that arrived during the suspension; timers wait
 	toAck    int    // number of slots of the connection table whose peers still get an Ack
 	nextAck  Time   // when the next batch of Acks leaves
-	past     suspensions
+	history  suspensions
 }
 
 // detectSuspend checks at the beginning of a Poll whether the engine was suspended.
 func (e *Engine) detectSuspend(now Time) {
 	s := &e.suspension
 	s.rxBefore = s.rxPeers
-	if s.late = now.Sub(e.now) >= suspendTime; !s.late {
+	if s.isLate = now.Sub(e.now) >= suspendTime; !s.isLate {
 		return
 	}
 	if at, ok := e.timers.next(); ok && now.Sub(at) >= suspendTime {
-		s.past.add(now, now.Sub(max(at, e.now)))
+		s.history.add(now, now.Sub(max(at, e.now)))
 		e.resumed(now)
 	}
 }
@@ -42,7 +42,7 @@ func (e *Engine) detectSuspend(now Time) {
 // resumed begins to read the backlog of the link, and schedules an Ack for each peer.
 func (e *Engine) resumed(now Time) {
 	s := &e.suspension
-	s.ended, s.catchUp, s.toAck, s.nextAck = now, true, len(e.table.slots), 0
+	s.endedAt, s.catchUp, s.toAck, s.nextAck = now, true, len(e.table.slots), 0
 }
 
 // catchingUp reports whether timers must wait until the next Poll. After a suspension they wait while every Poll
@@ -51,10 +51,10 @@ func (e *Engine) resumed(now Time) {
 func (e *Engine) catchingUp(received int) bool {
 	s := &e.suspension
 	full := received >= maxReceive
-	if s.late && full && !s.catchUp && s.rxPeers-s.rxBefore >= maxReceive/2 && e.now.Sub(s.ended) >= resumeAckPause {
+	if s.isLate && full && !s.catchUp && s.rxPeers-s.rxBefore >= maxReceive/2 && e.now.Sub(s.endedAt) >= resumeAckPause {
 		e.resumed(e.now)
 	}
-	s.catchUp = s.catchUp && full && e.now.Sub(s.ended) < catchUp
+	s.catchUp = s.catchUp && full && e.now.Sub(s.endedAt) < catchUp
 	return s.catchUp
 }
 
@@ -77,7 +77,7 @@ func (e *Engine) ackAllPeers() {
 
 // runTime returns how long the engine has run since start, without suspensions.
 func (e *Engine) runTime(start Time) time.Duration {
-	return e.now.Sub(start) - e.suspension.past.after(start)
+	return e.now.Sub(start) - e.suspension.history.totalAfter(start)
 }
 
 // suspensions stores the last 64 suspensions. Older ones are not subtracted from a run time.
@@ -98,8 +98,8 @@ func (s *suspensions) add(end Time, d time.Duration) {
 	s.total += d
 }
 
-// after returns the total length of the suspensions that ended after t.
-func (s *suspensions) after(t Time) time.Duration {
+// totalAfter returns the total length of the suspensions that ended after t.
+func (s *suspensions) totalAfter(t Time) time.Duration {
 	before := s.total
 	for i := s.n - 1; i >= max(s.n-len(s.ring), 0); i-- {
 		x := &s.ring[i%len(s.ring)]

@@ -17,10 +17,10 @@ type slotEntry struct {
 // connTable maps connection IDs to connections. An ID consists of engine, generation and slot, so a lookup only indexes
 // an array. The ID is not secret: the verification tag authenticates a packet. Only the engine's owner uses the table.
 type connTable struct {
-	engine uint32
-	slots  []slotEntry
-	free   []int32 // freed slots, oldest first
-	live   int     // slots in use
+	engine    uint32
+	slots     []slotEntry
+	free      []int32 // freed slots, oldest first
+	usedSlots int     // slots in use
 
 	// result of the last lookup
 	lastCID  uint32
@@ -32,7 +32,7 @@ type connTable struct {
 // new connection under its ID.
 const minFreeSlots = 64
 
-func (t *connTable) take(c *Conn) (int32, uint32, error) {
+func (t *connTable) takeSlot(c *Conn) (int32, uint32, error) {
 	var slot int32
 	switch {
 	case len(t.slots) < maxConns && len(t.free) < minFreeSlots:
@@ -45,15 +45,15 @@ func (t *connTable) take(c *Conn) (int32, uint32, error) {
 	}
 	s := &t.slots[slot]
 	s.conn, s.gen = c, s.gen%genMask+1 // a generation is never 0, so an ID is never 0
-	t.live++
+	t.usedSlots++
 	return slot, t.engine<<(genBits+slotBits) | s.gen<<slotBits | uint32(slot), nil
 }
 
-func (t *connTable) release(slot int32) {
+func (t *connTable) freeSlot(slot int32) {
 	t.slots[slot].conn, t.slots[slot].linger = nil, nil
 	t.free = append(t.free, slot)
 	t.lastConn = nil
-	t.live--
+	t.usedSlots--
 }
 
 // detach replaces the connection in a slot by its linger.
@@ -62,9 +62,9 @@ func (t *connTable) detach(slot int32, l *linger) {
 	t.lastConn = nil
 }
 
-// The method find returns the entry and the slot that a connection ID names, and the index of the engine in the ID. The
+// findSlot returns the entry and the slot that a connection ID names, and the index of the engine in the ID. The
 // entry is nil if the ID belongs to another engine or has an old generation.
-func (t *connTable) find(cid uint32) (s *slotEntry, slot int32, engine int) {
+func (t *connTable) findSlot(cid uint32) (s *slotEntry, slot int32, engine int) {
 	slot = int32(cid & slotMask)
 	engine = int(cid >> (genBits + slotBits))
 	if engine != int(t.engine) || int(slot) >= len(t.slots) {

@@ -10,25 +10,25 @@ import (
 // (RFC 9002 §6.2) and sends a tail loss probe. Each later timeout marks all outstanding packets lost and doubles the
 // time to the next timeout.
 type rtxTimer struct {
-	firedAt  Time  // when the timer last fired
-	progress Time  // last acknowledgement of a new packet
-	count    int32 // consecutive timeouts
-	answered int32 // timeouts since the short packet left, each after an answer of the peer
-	silent   bool  // the peer had been silent for long when the timer fired
-	asked    bool  // a short packet has left, to test for a black hole
+	firedAt       Time  // when the timer last fired
+	lastAckAt     Time  // last acknowledgement of a new packet
+	count         int32 // consecutive timeouts
+	answeredCount int32 // timeouts since the short packet left, each after an answer of the peer
+	silent        bool  // the peer had been silent for long when the timer fired
+	shortAckSent  bool  // a short packet has left, to test for a black hole
 }
 
 // acked resets the timer after an acknowledgement of a new packet.
 func (t *rtxTimer) acked(now Time) {
 	t.reset()
-	t.progress = now
+	t.lastAckAt = now
 }
 
 // reset ends the back-off, because the peer responds and packets of the current size pass.
-func (t *rtxTimer) reset() { t.count, t.asked, t.answered = 0, false, 0 }
+func (t *rtxTimer) reset() { t.count, t.shortAckSent, t.answeredCount = 0, false, 0 }
 
-// start returns when the current timeout began. firstSent is when the oldest outstanding packet first left.
-func (t *rtxTimer) start(firstSent Time) Time { return max(firstSent, t.progress, t.firedAt) }
+// startTime returns when the current timeout began. firstSent is when the oldest outstanding packet first left.
+func (t *rtxTimer) startTime(firstSent Time) Time { return max(firstSent, t.lastAckAt, t.firedAt) }
 
 // rto returns the current timeout. The first of consecutive timeouts is the probe timeout, and each further timeout is
 // twice as long as the one before (RFC 6298 §5.5). The timeout grows to at most busyRTO while packets arrive at the
@@ -41,7 +41,7 @@ func (c *Conn) rto() time.Duration {
 	}
 	t = max(t, minRTO)
 	ceiling := busyRTO
-	if c.eng.runTime(c.eng.arrived) > busyRTO {
+	if c.eng.runTime(c.eng.receivedAt) > busyRTO {
 		ceiling = maxRTO
 	}
 	return min(max(t, min(t<<min(c.rtx.count, 16), ceiling)), most) // never below the probe timeout
@@ -60,11 +60,11 @@ func (c *Conn) rtxTimeout() {
 	}
 	c.eng.stats.Timeouts++
 	c.unanswered++
-	if t.asked && c.lastHeard > t.firedAt {
-		t.answered++
+	if t.shortAckSent && c.lastHeard > t.firedAt {
+		t.answeredCount++
 	}
 	t.firedAt = now
-	t.silent = t.silent || c.quiet(now) > max(suspendTime, 2*c.rtt.PTO())
+	t.silent = t.silent || c.silence(now) > max(suspendTime, 2*c.rtt.PTO())
 	t.count++
 	switch {
 	case t.count == 1:
@@ -88,7 +88,7 @@ func (c *Conn) askShort() {
 	if c.pmtu.Size <= basePacket || !c.sent.HasLarger(basePacket) {
 		return
 	}
-	c.rtx.asked = true
+	c.rtx.shortAckSent = true
 	c.sendAck(proto.AckRequest)
 }
 
@@ -100,7 +100,7 @@ func (c *Conn) endBackoff() {
 		return
 	}
 	t.silent = false
-	if t.count > 1 && !c.flow.rnr.waits {
+	if t.count > 1 && !c.flow.rnr.waiting {
 		t.count = 1
 		c.setDeadline(c.eng.now.Add(c.rto()))
 	}
@@ -110,7 +110,7 @@ func (c *Conn) endBackoff() {
 // GiveUp if the peer is silent, otherwise NotReady.
 func (c *Conn) ackOverdue() bool {
 	now, lim := c.eng.now, &c.host.limits
-	first := c.sent.Oldest().First
-	return c.eng.runTime(max(first, c.rtx.progress)) > lim.NotReady ||
+	first := c.sent.Oldest().FirstSentAt
+	return c.eng.runTime(max(first, c.rtx.lastAckAt)) > lim.NotReady ||
 		now.Sub(first) > lim.GiveUp && c.eng.runTime(c.lastHeard) > lim.GiveUp
 }

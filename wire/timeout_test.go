@@ -32,7 +32,7 @@ func TestRTO(t *testing.T) {
 	if got := backoff(1 << 20); got != busyRTO {
 		t.Errorf("the longest is %v on a busy engine, want %v", got, busyRTO)
 	}
-	e.now = e.arrived.Add(2 * busyRTO)
+	e.now = e.receivedAt.Add(2 * busyRTO)
 	if got := backoff(1 << 20); got != maxRTO {
 		t.Errorf("the longest is %v on a silent engine, want %v", got, maxRTO)
 	}
@@ -43,11 +43,11 @@ func TestRTO(t *testing.T) {
 }
 
 func TestRtxTimerState(t *testing.T) {
-	timer := rtxTimer{count: 3, firedAt: 20, progress: 10, asked: true, silent: true}
-	if got := timer.start(15); got != 20 {
+	timer := rtxTimer{count: 3, firedAt: 20, lastAckAt: 10, shortAckSent: true, silent: true}
+	if got := timer.startTime(15); got != 20 {
 		t.Errorf("it counts from %d, want the last timeout", got)
 	}
-	if timer.acked(30); timer.count != 0 || timer.asked || timer.start(15) != 30 || !timer.silent {
+	if timer.acked(30); timer.count != 0 || timer.shortAckSent || timer.startTime(15) != 30 || !timer.silent {
 		t.Errorf("after an acknowledgement: %+v", timer)
 	}
 }

@@ -27,16 +27,16 @@ const (
 
 // setDeadline makes the connection's timer fire at t or earlier.
 func (c *Conn) setDeadline(t Time) {
-	if t < c.armed {
-		c.armed = t
+	if t < c.timerAt {
+		c.timerAt = t
 		c.eng.timers.set(c.slot, t, c.unanswered)
 	}
 }
 
-// answered notes a packet from the peer. If the peer was silent, the timer of the connection is prompt again.
-func (c *Conn) answered() {
-	if c.unanswered >= silentAfter && c.armed != never {
-		c.eng.timers.set(c.slot, c.armed, 0)
+// noteAnswer notes a packet from the peer. If the peer was silent, the timer of the connection is prompt again.
+func (c *Conn) noteAnswer() {
+	if c.unanswered >= silentAfter && c.timerAt != never {
+		c.eng.timers.set(c.slot, c.timerAt, 0)
 	}
 	c.unanswered = 0
 }
@@ -46,10 +46,10 @@ func (e *Engine) expire(slot int32) {
 	s := &e.table.slots[slot]
 	switch {
 	case s.conn != nil:
-		s.conn.armed = never
+		s.conn.timerAt = never
 		s.conn.tick()
 	case s.linger != nil:
-		if l := s.linger; l.tries >= closeTries || e.closedSince(l.path, l.heard) != nil {
+		if l := s.linger; l.tries >= closeTries || e.closedSince(l.path, l.lastHeard) != nil {
 			e.endLinger(slot, l)
 			return
 		}
@@ -61,7 +61,7 @@ func (e *Engine) expire(slot int32) {
 func (c *Conn) tick() {
 	switch c.State() {
 	case Connecting:
-		if !c.peerKnown || c.eng.now >= c.dial.until {
+		if !c.peerKnown || c.eng.now >= c.dial.deadline {
 			c.tickHello(KindTimedOut)
 			return
 		}
@@ -78,17 +78,17 @@ func (c *Conn) tick() {
 func (c *Conn) tickHello(gaveUp Kind) {
 	now, d := c.eng.now, &c.dial
 	switch {
-	case now >= d.until && c.peerKnown:
+	case now >= d.deadline && c.peerKnown:
 		c.finish(gaveUp, proto.Goodbye{})
-	case now >= d.until:
+	case now >= d.deadline:
 		c.end(gaveUp, StatusFlushed)
 	case now < d.nextTry:
-		c.setDeadline(min(d.nextTry, d.until))
+		c.setDeadline(min(d.nextTry, d.deadline))
 	case c.State() == Connecting:
 		c.unanswered++
 		c.sendConnect()
 	case d.tries >= acceptTries: // from now on Accept only answers a repeated Connect
-		c.setDeadline(d.until)
+		c.setDeadline(d.deadline)
 	default:
 		d.tries++
 		c.unanswered++
@@ -102,7 +102,7 @@ func (c *Conn) tickHello(gaveUp Kind) {
 func (c *Conn) tickTraffic() {
 	next := never
 	for d := range numDeadlines {
-		next = min(next, c.due(d))
+		next = min(next, c.checkDeadline(d))
 		if !c.alive() {
 			return
 		}
@@ -113,8 +113,8 @@ func (c *Conn) tickTraffic() {
 	}
 }
 
-// due handles deadline d if it has passed. It returns the time at which d passes next, or the constant never.
-func (c *Conn) due(d deadline) Time {
+// checkDeadline handles deadline d if it has passed. It returns the time at which d passes next, or the constant never.
+func (c *Conn) checkDeadline(d deadline) Time {
 	switch d {
 	case deadlineAck:
 		return c.dueAck()
@@ -151,11 +151,11 @@ func (c *Conn) dueAck() Time {
 
 // dueRtx handles a retransmission timeout.
 func (c *Conn) dueRtx() Time {
-	if c.sent.Empty() || c.flow.rnr.waits {
+	if c.sent.Empty() || c.flow.rnr.waiting {
 		return never
 	}
 	now := c.eng.now
-	if at := c.rtx.start(c.sent.Oldest().First).Add(c.rto()); at > now {
+	if at := c.rtx.startTime(c.sent.Oldest().FirstSentAt).Add(c.rto()); at > now {
 		return at
 	}
 	if c.rtxTimeout(); !c.alive() {
@@ -191,25 +191,25 @@ func (c *Conn) dueReads() Time {
 func (c *Conn) dueCredit() Time {
 	f, now, limit := &c.flow, c.eng.now, c.host.limits.NotReady
 	switch {
-	case f.outSince == 0:
+	case f.stalledSince == 0:
 		return never
-	case c.eng.runTime(f.outSince) > limit:
+	case c.eng.runTime(f.stalledSince) > limit:
 		c.breakDown(StatusNotReady, proto.ReasonTimeout)
 		return never
-	case f.rnr.waits && f.rnr.until <= now:
+	case f.rnr.waiting && f.rnr.endsAt <= now:
 		c.retryReceiver()
 		return never // the retransmission timer runs
-	case f.rnr.waits:
-		return f.rnr.until
+	case f.rnr.waiting:
+		return f.rnr.endsAt
 	}
-	interval := max(creditProbeInterval, min(now.Sub(f.outSince)/creditShare, maxRTO))
-	return min(c.askPeer(c.lastAsked.Add(interval), interval), f.outSince.Add(limit+1))
+	interval := max(creditProbeInterval, min(now.Sub(f.stalledSince)/creditShare, maxRTO))
+	return min(c.askPeer(c.lastAsked.Add(interval), interval), f.stalledSince.Add(limit+1))
 }
 
 // dueKeepAlive sends keep-alives on an idle connection, or breaks the connection if the peer does not answer.
 func (c *Conn) dueKeepAlive() Time {
 	lim := &c.host.limits
-	if c.flow.outSince != 0 || !c.sent.Empty() {
+	if c.flow.stalledSince != 0 || !c.sent.Empty() {
 		return never // dueRtx and dueCredit detect a silent peer
 	}
 	if c.eng.runTime(c.lastHeard) > lim.KeepAlive+lim.GiveUp {

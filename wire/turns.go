@@ -51,11 +51,11 @@ type sendAddress struct {
 // empty reports whether no connection is queued.
 func (t *turns) empty() bool { return t.conns == 0 }
 
-// has reports whether c is queued.
-func (t *turns) has(c *Conn) bool { return c.turn.nodes[t.kind].Listed() }
+// isQueued reports whether c is queued.
+func (t *turns) isQueued(c *Conn) bool { return c.turn.nodes[t.kind].Listed() }
 
-// front returns the connection whose turn it is. The queue must not be empty.
-func (t *turns) front() *Conn {
+// nextConn returns the connection whose turn it is. The queue must not be empty.
+func (t *turns) nextConn() *Conn {
 	return t.networks.Front().queued[t.kind].addresses.Front().queued[t.kind].conns.Front()
 }
 
@@ -98,7 +98,7 @@ func (t *turns) remove(c *Conn) {
 // pop removes c, which has had its turn. The address and the network of c go to the end of their queues. If c is not
 // queued any more, because it has ended, pop does nothing.
 func (t *turns) pop(c *Conn) {
-	if !t.has(c) {
+	if !t.isQueued(c) {
 		return
 	}
 	k := t.kind

@@ -31,7 +31,7 @@ func (w *named) add(addr, names string) (conns []*Conn) {
 func (w *named) order(q *turns, n int) string {
 	var b []byte
 	for range n {
-		c := q.front()
+		c := q.nextConn()
 		b = append(b, w.names[c])
 		q.pop(c)
 		q.push(c)
@@ -108,14 +108,14 @@ func TestTurnsAgainstModel(t *testing.T) {
 				w.leave(all[i])
 				all = slices.Delete(all, i, i+1)
 			case r.IntN(3) == 0 && !q.empty():
-				c := q.front()
+				c := q.nextConn()
 				if !slices.Contains(want[k], c) {
 					t.Fatalf("seed %d: a connection that is not queued gets a turn", seed)
 				}
 				q.pop(c)
 				drop(k, c)
 			default:
-				if c := all[r.IntN(n)]; !q.has(c) {
+				if c := all[r.IntN(n)]; !q.isQueued(c) {
 					q.push(c)
 					want[k] = append(want[k], c)
 				}

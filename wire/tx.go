@@ -6,20 +6,20 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// room returns the number of bytes that fit into the body of a full packet.
-func (c *Conn) room() int { return c.pmtu.Size - proto.HeaderSize - proto.TrailerSize }
+// bodySize returns the number of bytes that fit into the body of a full packet.
+func (c *Conn) bodySize() int { return c.pmtu.Size - proto.HeaderSize - proto.TrailerSize }
 
 // sendNext builds the next new packet. It reports false if it has built none.
 func (c *Conn) sendNext() bool {
 	if c.bindNext() {
 		return c.alive()
 	}
-	q, f := &c.sq, c.sent.Next()
-	*f = recovery.Packet{Req: q.next, ReqEnd: position{Op: q.counted}, Resp: c.resp.next, RespEnd: position{Op: c.resp.tail}}
-	if !c.build(f, c.sent.Nxt, true) {
+	q, f := &c.sq, c.sent.NextEntry()
+	*f = recovery.Packet{Req: q.nextPos, ReqEnd: position{Op: q.counted}, Resp: c.resp.nextPos, RespEnd: position{Op: c.resp.tail}}
+	if !c.buildPacket(f, c.sent.Nxt, true) {
 		return false
 	}
-	q.next, c.resp.next = f.ReqEnd, f.RespEnd
+	q.nextPos, c.resp.nextPos = f.ReqEnd, f.RespEnd
 	c.sent.Add(f)
 	return true
 }
@@ -30,8 +30,8 @@ func (c *Conn) retransmitNext() bool {
 	if f == nil {
 		return false
 	}
-	f.Again = true
-	if !c.build(f, psn, false) {
+	f.Retransmitted = true
+	if !c.buildPacket(f, psn, false) {
 		return false
 	}
 	c.sent.Resent(f)
@@ -39,10 +39,10 @@ func (c *Conn) retransmitNext() bool {
 	return true
 }
 
-// The method build makes the packet that carries the range of requests and responses in f. If fresh is true, the packet
+// buildPacket makes the packet that carries the range of requests and responses in f. If fresh is true, the packet
 // takes as much of the range as fits, and the method shortens the range in f accordingly. If fresh is false, the packet
 // carries exactly the range that it carried before.
-func (c *Conn) build(f *recovery.Packet, psn seq.Num, fresh bool) (built bool) {
+func (c *Conn) buildPacket(f *recovery.Packet, psn seq.Num, fresh bool) (built bool) {
 	var p packet
 	c.eng.catchFaults()
 	defer c.catchBuild(&p, &built)
@@ -51,40 +51,40 @@ func (c *Conn) build(f *recovery.Packet, psn seq.Num, fresh bool) (built bool) {
 	return built
 }
 
-// fillPacket does the work of build. A memory fault in fillPacket raises a panic, which build recovers.
+// fillPacket does the work of buildPacket. A memory fault in fillPacket raises a panic, which buildPacket recovers.
 func (c *Conn) fillPacket(p *packet, f *recovery.Packet, psn seq.Num, fresh bool) bool {
 	e := c.eng
 	if !e.begin(p, c.path, c.pmtu.Size) {
 		return false
 	}
-	room := p.left
+	room := p.bytesLeft
 	if fresh {
 		f.Ready = c.readyPending
 	}
 	if f.Ready {
-		proto.PutReady(p.put(proto.ReadySize))
+		proto.PutReady(p.reserve(proto.ReadySize))
 	}
 	req, resp, ok := c.cutChunks(p, f, fresh)
 	if !ok {
 		return false
 	}
-	if p.left == room {
+	if p.bytesLeft == room {
 		p.abandon()
 		return false
 	}
 	if fresh {
 		c.readyPending = false
 		f.ReqEnd, f.RespEnd = req, resp
-		f.Size = int32(c.pmtu.Size - p.left)
-		f.Partial = p.left > smallOp+proto.MaxChunkSize
-		e.stats.TxBytes += uint64(room - p.left)
+		f.Size = int32(c.pmtu.Size - p.bytesLeft)
+		f.Partial = p.bytesLeft > smallOp+proto.MaxChunkSize
+		e.stats.TxBytes += uint64(room - p.bytesLeft)
 	}
-	h := c.header(proto.Data, psn)
+	h := c.newHeader(proto.Data, psn)
 	if c.needsAck(f, psn, req) {
 		h.Flags |= proto.AckRequest
 	}
 	p.finish(&h)
-	c.sent.Left(f, e.now)
+	c.sent.PacketSent(f, e.now)
 	c.cc.Sent(e.now, c.rtt.Smoothed())
 	c.setDeadline(e.now.Add(c.rto()))
 	return true
@@ -96,14 +96,14 @@ func (c *Conn) cutChunks(p *packet, f *recovery.Packet, fresh bool) (req, resp p
 	resp, ok = c.cutResponses(p, f.Resp, f.RespEnd)
 	if !ok {
 		p.abandon()
-		c.fault(proto.ReasonAccess, proto.OpReadResp, int(c.resp.at(resp.Op).num))
+		c.breakOnFault(proto.ReasonAccess, proto.OpReadResp, int(c.resp.at(resp.Op).num))
 		return req, resp, false
 	}
 	req, ok = c.cutRequests(p, f.Req, f.ReqEnd, fresh)
 	if !ok {
 		p.abandon()
 		c.failRequest(req.Op, c.localFault(req.Op))
-		c.fault(proto.ReasonLocal, 0, 0)
+		c.breakOnFault(proto.ReasonLocal, 0, 0)
 		return req, resp, false
 	}
 	return req, resp, true
@@ -115,7 +115,7 @@ func (c *Conn) cutChunks(p *packet, f *recovery.Packet, fresh bool) (req, resp p
 //   - The argument psn is a multiple of an interval, which is about a sixth of the congestion window and at most
 //     ackEvery.
 func (c *Conn) needsAck(f *recovery.Packet, psn seq.Num, end position) bool {
-	return f.Partial || end.Op == c.sq.counted || f.Again ||
+	return f.Partial || end.Op == c.sq.counted || f.Retransmitted ||
 		!c.cc.Open(c.eng.now, c.sent.Pipe()+1) || int(psn)%min(int(c.cc.Window())/6+1, ackEvery) == 0
 }
 
@@ -137,7 +137,7 @@ func (c *Conn) cutRequests(p *packet, from, to position, fresh bool) (position, 
 			from = position{Op: from.Op + 1}
 			continue
 		}
-		n := pieceOf(w, from.Off, p.left)
+		n := pieceOf(w, from.Off, p.bytesLeft)
 		if n < 0 {
 			break
 		}
@@ -145,9 +145,9 @@ func (c *Conn) cutRequests(p *packet, from, to position, fresh bool) (position, 
 			n = min(n, int(to.Off-from.Off))
 		}
 		if fresh {
-			c.begun(w, from.Off, n)
+			c.countFirstSend(w, from.Off, n)
 		}
-		p.op, p.answers = from.Op, false
+		p.op, p.isResponse = from.Op, false
 		if !c.putPiece(p, w, from, n) {
 			return from, false
 		}
@@ -159,21 +159,21 @@ func (c *Conn) cutRequests(p *packet, from, to position, fresh bool) (position, 
 	return from, true
 }
 
-// begun updates the counts when a piece of a request is sent for the first time.
-func (c *Conn) begun(w *work, off uint32, n int) {
+// countFirstSend updates the counts when a piece of a request is sent for the first time.
+func (c *Conn) countFirstSend(w *work, off uint32, n int) {
 	q := &c.sq
 	if off == 0 {
-		if w.began == 0 {
-			w.began = c.eng.now
+		if w.begunAt == 0 {
+			w.begunAt = c.eng.now
 		}
 		q.unsent -= headerOf(w)
 		switch w.op {
 		case OpSend, OpWriteImm:
 			w.msn = q.msn
 			q.msn++
-			c.turn.received = c.recv.msn
+			c.turn.receivedMsgs = c.recv.msn
 		case OpRead, OpFetchAdd, OpCmpSwap:
-			w.got, w.done = 0, false
+			w.arrivedBytes, w.executed = 0, false
 			if c.readsOut++; c.readsOut == 1 {
 				c.readAt = c.eng.now
 			}
@@ -190,14 +190,14 @@ func (c *Conn) cutResponses(p *packet, from, to position) (position, bool) {
 	for from.Before(to) {
 		j := c.resp.at(from.Op)
 		if j.atomic {
-			if p.left < proto.AtomicRespSize {
+			if p.bytesLeft < proto.AtomicRespSize {
 				break
 			}
-			proto.PutAtomicResp(p.put(proto.AtomicRespSize), j.num, j.old)
+			proto.PutAtomicResp(p.reserve(proto.AtomicRespSize), j.num, j.oldWord)
 			from = position{Op: from.Op + 1}
 			continue
 		}
-		room, rest := p.left-proto.ReadRespSize, int(j.size-from.Off)
+		room, rest := p.bytesLeft-proto.ReadRespSize, int(j.size-from.Off)
 		if from.Op == to.Op {
 			rest = int(to.Off - from.Off)
 		}
@@ -209,14 +209,14 @@ func (c *Conn) cutResponses(p *packet, from, to position) (position, bool) {
 		if from.Off+uint32(n) == j.size {
 			f = proto.Last
 		}
-		proto.PutReadResp(p.put(proto.ReadRespSize), f, n, j.num, from.Off)
+		proto.PutReadResp(p.reserve(proto.ReadRespSize), f, n, j.num, from.Off)
 		if n > 0 {
-			src, ok := c.target(j.key, j.addr+uint64(from.Off), uint32(n), RemoteRead)
+			src, ok := c.remoteMemory(j.key, j.addr+uint64(from.Off), uint32(n), RemoteRead)
 			if !ok {
 				return from, false
 			}
-			p.op, p.answers = from.Op, true
-			p.add(src)
+			p.op, p.isResponse = from.Op, true
+			p.appendMemory(src)
 		}
 		if from.Off += uint32(n); from.Off == j.size {
 			from = position{Op: from.Op + 1}

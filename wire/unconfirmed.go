@@ -62,7 +62,7 @@ func (u unconfirmed) oldest(holder netip.Prefix) *Request {
 // false. The evicted requester gets no notice; its next packet is answered with Reset.
 func (e *Engine) admit(a netip.Addr) bool {
 	for range 2 { // evict for the address, then for the network
-		full, ok := e.halfOpen.full(a)
+		full, ok := e.halfOpen.holderAtLimit(a)
 		if !ok {
 			return true
 		}
@@ -70,11 +70,11 @@ func (e *Engine) admit(a netip.Addr) bool {
 		if r == nil {
 			r = e.unconfirmed.oldest(everyone)
 		}
-		if r == nil || e.now.Sub(r.conn.opened) < confirmTime {
+		if r == nil || e.now.Sub(r.conn.openedAt) < confirmTime {
 			return false
 		}
 		r.conn.end(KindAcceptFailed, StatusFlushed)
 	}
-	_, ok := e.halfOpen.full(a)
+	_, ok := e.halfOpen.holderAtLimit(a)
 	return !ok
 }

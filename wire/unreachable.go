@@ -77,7 +77,7 @@ func (e *Engine) takePortReports() {
 	}
 	for i := range r.known[:r.n] {
 		if k := &r.known[i]; k.toSearch > 0 {
-			e.search(k)
+			e.searchTable(k)
 			break // one port in each Poll
 		}
 	}
@@ -102,7 +102,7 @@ func (e *Engine) handlePortReport(report *link.Report) bool {
 	if asks && !c.hasSent(h.PSN) {
 		return false
 	}
-	e.portReports.note(report.To, h.TS, e.now, len(e.table.slots))
+	e.portReports.noteClosed(report.To, h.TS, e.now, len(e.table.slots))
 	if asks && c.handleLostReport(h.TS) {
 		c.peerEnded()
 	}
@@ -117,34 +117,33 @@ func (e *Engine) handleConnectReport(report *link.Report, h *proto.Header) bool 
 	if !ok || c == nil || !c.awaitsAccept() || tag != c.tag || h.PSN != c.sent.Nxt || report.To != e.portReports.link.Destination(c.path) {
 		return false
 	}
-	e.portReports.note(report.To, h.TS, e.now, len(e.table.slots))
+	e.portReports.noteClosed(report.To, h.TS, e.now, len(e.table.slots))
 	c.connectPortClosed(h.TS)
 	return true
 }
 
 // connectPortClosed handles a report that the UDP port of a connection attempt is closed. The kernel of the peer
-// has refused a Connect, perhaps that of another attempt. Its time stamp is the argument sent. The peer's program may
-// be about to start, so the first report only begins ListenGrace. After ListenGrace, a report ends the attempt if it
-// quotes a Connect that was sent after the first report. A Challenge resets ListenGrace, because it shows that a
-// program runs.
-func (c *Conn) connectPortClosed(sent uint32) {
+// has refused a Connect, perhaps that of another attempt. Its time stamp is sentTS. The peer's program may be about to
+// start, so the first report only begins ListenGrace. After ListenGrace, a report ends the attempt if it quotes a
+// Connect that was sent after the first report. A Challenge resets ListenGrace, because it shows that a program runs.
+func (c *Conn) connectPortClosed(sentTS uint32) {
 	d, grace := &c.dial, c.host.limits.ListenGrace
 	switch {
 	case d.graceEnd == 0:
 		d.graceEnd = c.eng.now.Add(grace)
-	case c.eng.now >= d.graceEnd && c.eng.sentSince(sent, d.graceEnd.Add(1<<clock.StampShift-grace)):
-		c.why = BreakPort
+	case c.eng.now >= d.graceEnd && c.eng.sentSince(sentTS, d.graceEnd.Add(1<<clock.StampShift-grace)):
+		c.breakReason = BreakPort
 		c.end(KindRefused, StatusFlushed)
 	}
 }
 
-// note stores a report and starts a search for other connections to the port.
-func (r *portReports) note(at netip.AddrPort, sent uint32, now Time, slots int) {
+// noteClosed stores a report and starts a search for other connections to the port.
+func (r *portReports) noteClosed(dest netip.AddrPort, sentTS uint32, now Time, slots int) {
 	for i := range r.known[:r.n] {
-		if k := &r.known[i]; k.at == at {
+		if k := &r.known[i]; k.at == dest {
 			k.lastReport = now
-			if int32(sent-k.sent) > 0 {
-				k.sent = sent
+			if int32(sentTS-k.sent) > 0 {
+				k.sent = sentTS
 			}
 			if k.toSearch == 0 {
 				k.toSearch = slots
@@ -153,16 +152,16 @@ func (r *portReports) note(at netip.AddrPort, sent uint32, now Time, slots int) 
 		}
 	}
 	if r.n < len(r.known) {
-		r.known[r.n] = closedPort{at: at, sent: sent, lastReport: now, toSearch: slots}
+		r.known[r.n] = closedPort{at: dest, sent: sentTS, lastReport: now, toSearch: slots}
 		r.n++
 	}
 }
 
-// The method search looks in a part of the connection table for connections to a closed port. On an established
+// searchTable looks in a part of the connection table for connections to a closed port. On an established
 // connection, it sends a challenge ACK. But if the peer has had time to answer an earlier challenge ACK, and the peer's
 // kernel has refused a packet that left later, it breaks the connection (see portClosed). For a connection attempt, it
 // calls connectPortClosed, which ends the attempt after ListenGrace.
-func (e *Engine) search(k *closedPort) {
+func (e *Engine) searchTable(k *closedPort) {
 	for found, n := 0, 0; k.toSearch > 0 && found < searchBatch && n < searchSlots; n++ {
 		c := e.table.slots[k.toSearch-1].conn
 		if c == nil || !c.alive() && !c.awaitsAccept() || e.portReports.link.Destination(c.path) != k.at {
@@ -217,7 +216,7 @@ func (c *Conn) peerEnded() {
 		k.peerEnded = true
 	}
 	c.failOldest(StatusTransport)
-	c.why = BreakReason(proto.ReasonTimeout)
+	c.breakReason = BreakReason(proto.ReasonTimeout)
 	c.end(KindBroken, StatusFlushed)
 }
 

@@ -46,7 +46,7 @@ var forgeries = []struct {
 
 // forge returns the i-th forged report about a connection. kind is an index into forgeries.
 func forge(c *Conn, kind int, i uint32) link.Report {
-	h := proto.Header{Type: proto.Ack, CID: c.peerCID, PSN: c.sent.Nxt, Ack: c.recv.next, TS: c.eng.now.Stamp(), Tag: c.peerTag}
+	h := proto.Header{Type: proto.Ack, CID: c.peerCID, PSN: c.sent.Nxt, Ack: c.recv.nextPSN, TS: c.eng.now.Stamp(), Tag: c.peerTag}
 	at := c.eng.portReports.link.Destination(c.path)
 	r := quoting(at, &h)
 	forgeries[kind].change(&h, &r, i)
@@ -69,12 +69,12 @@ func TestForgedReportIsIgnored(t *testing.T) {
 				w.poll()
 			}
 			s := a.eng.Stats()
-			if s.Unreachable != 64 || s.UnreachableIgnored != 64 || s.TxPackets != sent || ca.challengeAck.pending || a.eng.portReports.n != 0 {
-				t.Errorf("%d of %d reports ignored, %d packets sent, %+v", s.UnreachableIgnored, s.Unreachable, s.TxPackets-sent, ca.challengeAck)
+			if s.Unreachable != 64 || s.UnreachableIgnored != 64 || s.TxPackets != sent || ca.challenge.pending || a.eng.portReports.n != 0 {
+				t.Errorf("%d of %d reports ignored, %d packets sent, %+v", s.UnreachableIgnored, s.Unreachable, s.TxPackets-sent, ca.challenge)
 			}
 			a.link.Refuse(reportOf(ca, Time(w.net.Now())))
 			w.poll()
-			if !ca.challengeAck.pending {
+			if !ca.challenge.pending {
 				t.Error("a true report is ignored too: the test tests nothing")
 			}
 		})
@@ -100,13 +100,13 @@ func TestAttackOneForgedUnreachableOfSilentPeer(t *testing.T) {
 		w.poll()
 		w.net.Advance(w.net.Now() + int64(time.Millisecond))
 	}
-	if ca.challengeAck.begun == 0 {
+	if ca.challenge.begunAt == 0 {
 		t.Error("the report raised no doubt: the test tests nothing")
 	}
 	b.down = false
 	w.until("the write", time.Second, func() bool { return a.request.Len() == 1 })
-	if ca.State() != Established || ca.challengeAck.pending {
-		t.Errorf("the connection is %v, %+v", ca.State(), ca.challengeAck)
+	if ca.State() != Established || ca.challenge.pending {
+		t.Errorf("the connection is %v, %+v", ca.State(), ca.challenge)
 	}
 }
 

@@ -56,8 +56,8 @@ func TestAttackForgedUnreachable(t *testing.T) {
 			}
 			w.run(2 * time.Second)
 			for i, c := range all {
-				if c.State() != Established || c.challengeAck.begun != 0 {
-					t.Fatalf("connection %d is %v, %+v", i/2, c.State(), c.challengeAck)
+				if c.State() != Established || c.challenge.begunAt != 0 {
+					t.Fatalf("connection %d is %v, %+v", i/2, c.State(), c.challenge)
 				}
 			}
 			if s := a.eng.stats; s.Unreachable == 0 || s.UnreachableIgnored != s.Unreachable {
@@ -80,7 +80,7 @@ func TestAttackReportsAfterManyConnections(t *testing.T) {
 	a.eng.table.slots = append(a.eng.table.slots, make([]slotEntry, 65_000)...)
 	w.exactly(time.Second)
 	r := &a.eng.portReports
-	r.note(r.destination(ca.path), 1, Time(w.net.Now()), len(a.eng.table.slots))
+	r.noteClosed(r.destination(ca.path), 1, Time(w.net.Now()), len(a.eng.table.slots))
 	polls := 0
 	for ; r.next(0) == 0; polls++ {
 		a.eng.Poll(Time(w.net.Now()))

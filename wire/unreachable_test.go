@@ -105,8 +105,8 @@ func TestReportCountsForOtherEngine(t *testing.T) {
 		second.link.Refuse(reportOf(first, Time(w.net.Now())))
 		w.run(50 * time.Millisecond)
 	}
-	if same.State() != Closed || other.State() != Established || other.challengeAck.begun != 0 {
-		t.Errorf("the connection is %v, one to another port %v with challenge ACK %+v", same.State(), other.State(), other.challengeAck)
+	if same.State() != Closed || other.State() != Established || other.challenge.begunAt != 0 {
+		t.Errorf("the connection is %v, one to another port %v with challenge ACK %+v", same.State(), other.State(), other.challenge)
 	}
 	if s := second.eng.Stats(); s.Unreachable != 2 || s.UnreachableIgnored != 0 {
 		t.Errorf("%d reports, %d ignored", s.Unreachable, s.UnreachableIgnored)
@@ -115,7 +115,7 @@ func TestReportCountsForOtherEngine(t *testing.T) {
 
 // reportOf returns the report of the peer's host about an Ack that left at a time.
 func reportOf(c *Conn, at Time) link.Report {
-	h := proto.Header{Type: proto.Ack, CID: c.peerCID, PSN: c.sent.Nxt, Ack: c.recv.next, TS: at.Stamp(), Tag: c.peerTag}
+	h := proto.Header{Type: proto.Ack, CID: c.peerCID, PSN: c.sent.Nxt, Ack: c.recv.nextPSN, TS: at.Stamp(), Tag: c.peerTag}
 	return quoting(c.eng.portReports.link.Destination(c.path), &h)
 }
 
@@ -143,7 +143,7 @@ func TestReportOfProbeBreaks(t *testing.T) {
 		probe := reportOf(ca, Time(w.net.Now()))
 		w.net.Advance(w.net.Now() + spin)
 		if reset {
-			w.inject(b, a, &proto.Header{Type: proto.Reset, CID: ca.peerCID, PSN: ca.sent.Nxt, Echo: ca.challengeAck.begun.Stamp(), Tag: ca.peerTag}, nil)
+			w.inject(b, a, &proto.Header{Type: proto.Reset, CID: ca.peerCID, PSN: ca.sent.Nxt, Echo: ca.challenge.begunAt.Stamp(), Tag: ca.peerTag}, nil)
 		} else {
 			a.link.Refuse(probe)
 			w.poll()
@@ -208,7 +208,7 @@ func TestProbesOfManyLeaveInParts(t *testing.T) {
 	a.link.Refuse(reportOf(all[0], Time(w.net.Now())))
 	probed := func() (n int) {
 		for _, c := range all {
-			if c.challengeAck.pending {
+			if c.challenge.pending {
 				n++
 			}
 		}

@@ -19,7 +19,7 @@ func (e *Engine) handleOtherVersion(bufs []link.Buf) (kept bool) {
 	}
 	h.TS = e.now.Stamp()
 	h.Put(b)
-	e.reply(bufs, e.udpPort, proto.PutVersions(b, b[proto.HeaderSize:], asked))
+	e.replyInFrame(bufs, e.udpPort, proto.PutVersions(b, b[proto.HeaderSize:], asked))
 	return true
 }
 
@@ -30,6 +30,6 @@ func (c *Conn) handleVersions(versions []byte) {
 		c.eng.stats.BadPackets++
 		return
 	}
-	c.why = BreakVersion
+	c.breakReason = BreakVersion
 	c.end(KindRefused, StatusFlushed)
 }

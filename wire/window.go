@@ -99,23 +99,23 @@ type view struct {
 
 // load reads a binding. It returns a nil region if key is not the valid key of the binding.
 func (b *binding) load(key uint32) (view, *Region) {
-	if !b.has(key) {
+	if !b.hasKey(key) {
 		return view{}, nil
 	}
 	v := view{base: b.base.Load(), size: uint64(b.size.Load()), rights: Rights(b.rights.Load()), only: b.only.Load()}
 	r := b.region.Load()
-	if !b.has(key) || r == nil || r.dead.Load() {
+	if !b.hasKey(key) || r == nil || r.dead.Load() {
 		return view{}, nil
 	}
 	return v, r
 }
 
-// has reports whether key is valid and belongs to the binding. The binding may be nil.
-func (b *binding) has(key uint32) bool { return b != nil && key != 0 && b.key.Load() == key }
+// hasKey reports whether key is valid and belongs to the binding. The binding may be nil.
+func (b *binding) hasKey(key uint32) bool { return b != nil && key != 0 && b.key.Load() == key }
 
-// The method memory returns the range [addr, addr+n) of the memory that a window key names. It returns an error if
+// findMemory returns the range [addr, addr+n) of the memory that a window key names. It returns an error if
 // connection c may not access that range with the needed rights.
-func (b *binding) memory(c *Conn, key uint32, addr, n uint64, need Rights) ([]byte, error) {
+func (b *binding) findMemory(c *Conn, key uint32, addr, n uint64, need Rights) ([]byte, error) {
 	v, r := b.load(key)
 	switch {
 	case r == nil:
@@ -188,7 +188,7 @@ func (h *Host) discard(plain uint32) {
 // unbind invalidates the remote key that belongs to a plain key. It reports false if the key was not valid.
 func (h *Host) unbind(plain uint32) bool {
 	b, key := h.regions.binding(plain), h.keys.Encrypt(plain)
-	if !b.has(key) || !b.key.CompareAndSwap(key, 0) {
+	if !b.hasKey(key) || !b.key.CompareAndSwap(key, 0) {
 		return false
 	}
 	h.discard(plain)
@@ -203,10 +203,10 @@ func (c *Conn) localFault(n seq.Num) Status {
 	return StatusLocalProtection
 }
 
-// The method operation returns the request that comes num operations after request n. Binds do not count as operations,
+// requestAfter returns the request that comes num operations after request n. Binds do not count as operations,
 // because they send nothing and the peer does not see them.
-func (c *Conn) operation(n seq.Num, num uint32) seq.Num {
-	for end := seq.Num(c.sq.posted.Load()); n.Less(end); n++ {
+func (c *Conn) requestAfter(n seq.Num, num uint32) seq.Num {
+	for end := seq.Num(c.sq.postedCount.Load()); n.Less(end); n++ {
 		if c.sq.at(n).op == OpBind {
 			continue
 		}
@@ -228,9 +228,9 @@ func (c *Conn) PostSendInvalidate(segs []Segment, cookie uint64, key uint32, fla
 	return c.postRequest(&work{cookie: cookie, op: OpSend, flags: flags, length: n, key: key, window: true}, segs)
 }
 
-// The method invalidate ends the validity of a window key that the peer names. It reports false if no window has that
+// invalidateWindow ends the validity of a window key that the peer names. It reports false if no window has that
 // key, or if the connection may not use the window.
-func (c *Conn) invalidate(key uint32) bool {
+func (c *Conn) invalidateWindow(key uint32) bool {
 	plain := c.host.keys.Decrypt(key)
 	v, r := c.host.regions.binding(plain).load(key)
 	if r == nil || r.zone != c.zone.Load() || v.only != nil && v.only != c {
@@ -256,7 +256,7 @@ func (c *Conn) PostReadToWindow(to WindowRange, cookie uint64, from Remote, n ui
 		return ErrTooLong
 	case to.Length > 0:
 		b := c.host.regions.binding(c.host.keys.Decrypt(to.Key))
-		if _, err := b.memory(c, to.Key, to.Addr, to.Length, RemoteWrite); err != nil {
+		if _, err := b.findMemory(c, to.Key, to.Addr, to.Length, RemoteWrite); err != nil {
 			return err
 		}
 	}
@@ -269,13 +269,13 @@ func (c *Conn) PostReadToWindow(to WindowRange, cookie uint64, from Remote, n ui
 func (c *Conn) placeRead(ch *proto.Chunk, w *work, p *cursor) bool {
 	segs := c.sq.segments(ch.Num, w)
 	if !w.window {
-		return c.scatter(segs, w.got, p, ch.Len)
+		return c.copyToSegments(segs, w.arrivedBytes, p, ch.Len)
 	}
 	if ch.Len == 0 {
 		return true
 	}
 	c.eng.stats.RxBytes += uint64(ch.Len)
-	dst, ok := c.target(segs[0].Context, segs[0].Address+uint64(w.got), uint32(ch.Len), RemoteWrite)
+	dst, ok := c.remoteMemory(segs[0].Context, segs[0].Address+uint64(w.arrivedBytes), uint32(ch.Len), RemoteWrite)
 	if ok {
 		p.copy(dst)
 	}
@@ -285,7 +285,7 @@ func (c *Conn) placeRead(ch *proto.Chunk, w *work, p *cursor) bool {
 // findTarget returns the region with a remote key. If there is none, it returns nil and stores the window entry for the
 // key in recv.target.binding.
 func (c *Conn) findTarget(key uint32) *Region {
-	if c.recv.target.binding.has(key) {
+	if c.recv.target.binding.hasKey(key) {
 		return nil
 	}
 	plain := c.host.keys.Decrypt(key)

@@ -224,7 +224,7 @@ func TestWindowReadersAndBinds(t *testing.T) {
 					continue
 				}
 				b := a.host.regions.binding(a.host.keys.Decrypt(key))
-				mem, err := b.memory(ca, key, src.base+off, 8, RemoteRead)
+				mem, err := b.findMemory(ca, key, src.base+off, 8, RemoteRead)
 				if err == nil && &mem[0] != &src.mem[off] || err != nil && err != ErrBadKey {
 					t.Errorf("key %#x: %v", key, err)
 					return

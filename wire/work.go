@@ -54,36 +54,36 @@ type Remote struct {
 
 // work is a work queue entry and fills one cache line. If it has several segments, they are in workRing.segs.
 type work struct {
-	cookie uint64
-	addr   uint64  // RDMA: remote address
-	key    uint32  // RDMA: remote key; bind: plain key, 0 to unbind
-	length uint32  // bytes to be moved
-	msn    seq.Num // send, write with immediate data: message number, set when the first piece leaves
-	got    uint32  // read: bytes that have arrived; write with immediate data: the immediate data
-	began  Time    // request: when its first packet left
-	op     Op
-	flags  WorkFlags
-	nseg   uint8
-	done   bool // read, atomic: the response has arrived; bind: it has been executed
-	window bool // send: the peer invalidates key; read: the segment names a window
-	only   [1]Segment
+	cookie       uint64
+	addr         uint64  // RDMA: remote address
+	key          uint32  // RDMA: remote key; bind: plain key, 0 to unbind
+	length       uint32  // bytes to be moved
+	msn          seq.Num // send, write with immediate data: message number, set when the first piece leaves
+	arrivedBytes uint32  // read: bytes that have arrived; write with immediate data: the immediate data
+	begunAt      Time    // request: when its first packet left
+	op           Op
+	flags        WorkFlags
+	nseg         uint8
+	executed     bool // read, atomic: the response has arrived; bind: it has been executed
+	window       bool // send: the peer invalidates key; read: the segment names a window
+	onlySegment  [1]Segment
 }
 
 // workRing holds work queue entries from posting to completion. A poster holds mu while it writes an entry. The
-// engine's owner reads the entries. The field posted counts all entries ever posted, and the field done counts all
+// engine's owner reads the entries. postedCount is the number of entries ever posted, and doneCount the number of
 // entries ever completed, both modulo 2^32.
 type workRing struct {
-	mu     sync.Mutex
-	slots  []work
-	segs   []Segment  // stride segments for each slot; nil if stride is 1
-	wins   []*Window  // window of each bind; nil before the first bind
-	args   []operands // operands of each atomic
-	mask   uint32
-	depth  uint32
-	stride int // space for segments in a slot
-	maxSeg atomic.Int32
-	posted atomic.Uint32
-	done   atomic.Uint32
+	mu          sync.Mutex
+	slots       []work
+	segs        []Segment  // stride segments for each slot; nil if stride is 1
+	wins        []*Window  // window of each bind; nil before the first bind
+	args        []operands // operands of each atomic
+	mask        uint32
+	depth       uint32
+	stride      int // space for segments in a slot
+	maxSeg      atomic.Int32
+	postedCount atomic.Uint32
+	doneCount   atomic.Uint32
 }
 
 // init makes an empty ring for entries of up to maxSeg segments. A slot has space for stride segments, because some
@@ -105,7 +105,7 @@ func (r *workRing) at(n seq.Num) *work { return &r.slots[uint32(n)&r.mask] }
 
 func (r *workRing) segments(n seq.Num, w *work) []Segment {
 	if w.nseg <= 1 {
-		return w.only[:w.nseg]
+		return w.onlySegment[:w.nseg]
 	}
 	i := int(uint32(n)&r.mask) * r.stride
 	return r.segs[i : i+int(w.nseg)]
@@ -119,26 +119,26 @@ func (r *workRing) post(w *work, segs []Segment) error {
 	if len(segs) > r.stride { // the ring was resized after checkSegments
 		return ErrSegments
 	}
-	n := r.posted.Load()
+	n := r.postedCount.Load()
 	slot := n & r.mask
 	switch len(segs) {
 	case 0:
 	case 1:
-		w.only[0] = segs[0]
+		w.onlySegment[0] = segs[0]
 	default:
 		copy(r.segs[int(slot)*r.stride:], segs)
 	}
 	w.nseg = uint8(len(segs))
 	r.slots[slot] = *w
-	r.posted.Store(n + 1)
+	r.postedCount.Store(n + 1)
 	return nil
 }
 
 // full reports whether there is no room for another entry. The caller holds mu.
-func (r *workRing) full() bool { return r.posted.Load()-r.done.Load() >= r.depth }
+func (r *workRing) full() bool { return r.postedCount.Load()-r.doneCount.Load() >= r.depth }
 
 // empty reports whether no entry is outstanding.
-func (r *workRing) empty() bool { return r.posted.Load() == r.done.Load() }
+func (r *workRing) empty() bool { return r.postedCount.Load() == r.doneCount.Load() }
 
 // checkSegments checks the local segments of a request and returns the sum of their lengths.
 func (c *Conn) checkSegments(maxSeg int32, segs []Segment, need Rights, limit uint32) (uint32, error) {

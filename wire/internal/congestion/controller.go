@@ -24,12 +24,12 @@ import (
 
 // Controller is the congestion control state of a connection.
 type Controller struct {
-	window   float64 // cwnd, in packets
-	ssthresh float64 // slow start threshold, in packets
-	undo     float64 // window before the last timeout; 0: nothing to undo
-	recover  seq.Num // the window has shrunk for losses of packets before this one (RFC 6582)
-	ce       uint16  // congestion marks that the peer has counted; wraps
-	limited  bool    // the window has delayed packets in this round
+	window        float64 // cwnd, in packets
+	ssthresh      float64 // slow start threshold, in packets
+	undoWindow    float64 // window before the last timeout; 0: nothing to undo
+	recoverPSN    seq.Num // the window has shrunk for losses of packets before this one (RFC 6582)
+	ce            uint16  // congestion marks that the peer has counted; wraps
+	windowLimited bool    // the window has delayed packets in this round
 
 	round    round
 	lastMin  time.Duration // shortest sample of the last round
@@ -41,22 +41,22 @@ type Controller struct {
 
 // round is the state of one round trip. It ends with the acknowledgement of a packet that left after its beginning.
 type round struct {
-	end   seq.Num       // first packet that left after the beginning
-	min   time.Duration // shortest sample; 0: none
-	acked int           // acknowledged packets
-	marks int           // marked packets among them
+	endPSN   seq.Num       // first packet that left after the beginning
+	minDelay time.Duration // shortest sample; 0: none
+	acked    int           // acknowledged packets
+	marks    int           // marked packets among them
 }
 
 // New returns the state of a new connection. psn is the number of its first packet.
 func New(psn seq.Num) Controller {
-	return Controller{window: InitialWindow, ssthresh: MaxWindow, recover: psn, round: round{end: psn}, alpha: 1}
+	return Controller{window: InitialWindow, ssthresh: MaxWindow, recoverPSN: psn, round: round{endPSN: psn}, alpha: 1}
 }
 
 // Window returns the congestion window in packets.
 func (c *Controller) Window() float64 { return c.window }
 
 // BaseDelay returns the round trip of the empty network, or 0 without a sample.
-func (c *Controller) BaseDelay() time.Duration { return c.base.get() }
+func (c *Controller) BaseDelay() time.Duration { return c.base.delay() }
 
 // Open reports whether a packet may leave. The argument pipe is the number of packets in the network. If the window is
 // below one packet, a packet may leave only if no other one is in the network, and not before NextSend.
@@ -64,39 +64,40 @@ func (c *Controller) Open(now clock.Time, pipe int) bool {
 	if c.window >= 1 {
 		return float64(pipe) < c.window
 	}
-	return pipe == 0 && now >= c.pacer.next
+	return pipe == 0 && now >= c.pacer.nextAt
 }
 
 // NextSend returns when the pacer allows the next packet.
-func (c *Controller) NextSend() clock.Time { return c.pacer.next }
+func (c *Controller) NextSend() clock.Time { return c.pacer.nextAt }
 
 // Limit notes that a packet waits for the window. The window grows only in rounds with such a note (RFC 7661).
-func (c *Controller) Limit() { c.limited = true }
+func (c *Controller) Limit() { c.windowLimited = true }
 
 // Sent notes that a packet leaves.
-func (c *Controller) Sent(now clock.Time, srtt time.Duration) { c.pacer.sent(now, c.window, srtt) }
+func (c *Controller) Sent(now clock.Time, srtt time.Duration) {
+	c.pacer.packetSent(now, c.window, srtt)
+}
 
 // Sample adds a round-trip sample.
 func (c *Controller) Sample(now clock.Time, d time.Duration) {
 	c.base.sample(now, d)
-	if c.round.min == 0 || d < c.round.min {
-		c.round.min = d
+	if c.round.minDelay == 0 || d < c.round.minDelay {
+		c.round.minDelay = d
 	}
 }
 
-// Acked handles the acknowledgement of n packets. The argument una is the oldest PSN that remains unacknowledged, and
-// the argument next is the PSN of the next new packet. The argument ce is the peer's count of marked packets since the
-// beginning of the connection.
-func (c *Controller) Acked(now clock.Time, una, next seq.Num, n int, ce uint16) {
+// Acked handles the acknowledgement of n packets. una is the oldest PSN that remains unacknowledged, and nextPSN is the
+// PSN of the next new packet. ce is the peer's count of marked packets since the beginning of the connection.
+func (c *Controller) Acked(now clock.Time, una, nextPSN seq.Num, n int, ce uint16) {
 	c.round.acked += n
 	c.round.marks += int(ce - c.ce)
 	c.ce = ce
-	if c.limited && !c.slowdown.active() && c.round.min <= c.limit() {
+	if c.windowLimited && !c.slowdown.active() && c.round.minDelay <= c.delayLimit() {
 		c.grow(float64(n))
 	}
-	if c.round.end.Less(una) {
+	if c.round.endPSN.Less(una) {
 		c.endRound(now, una)
-		c.round.end = next
+		c.round.endPSN = nextPSN
 	}
 }
 
@@ -114,42 +115,42 @@ func (c *Controller) grow(n float64) {
 	}
 }
 
-// The method limit returns the round trip above which the window shrinks. On short paths this limit does not depend on
+// delayLimit returns the round trip above which the window shrinks. On short paths this limit does not depend on
 // the base delay (the round trip of an empty network), because a connection that starts while there is a queue cannot
 // measure the base delay. The limit is longer for a smaller window, so that the windows of connections on the same
 // queue converge.
-func (c *Controller) limit() time.Duration {
+func (c *Controller) delayLimit() time.Duration {
 	share := 0.25 + 3/math.Sqrt(max(c.window, 1))
-	return max(time.Duration(share*float64(DelayTarget)), c.base.get()*5/4)
+	return max(time.Duration(share*float64(DelayTarget)), c.base.delay()*5/4)
 }
 
 // queueing reports whether the delay shows a queue in the network.
-func (c *Controller) queueing() bool { return c.round.min > (c.base.get()+c.limit())/2 }
+func (c *Controller) queueing() bool { return c.round.minDelay > (c.base.delay()+c.delayLimit())/2 }
 
 // endRound adjusts the window to the signals of the round trip that ends.
 func (c *Controller) endRound(now clock.Time, una seq.Num) {
-	r, limit := &c.round, c.limit()
+	r, limit := &c.round, c.delayLimit()
 	share := min(float64(r.marks)/float64(r.acked), 1)
 	c.alpha += (share - c.alpha) / 8
 	switch {
 	case c.slowdown.active():
 		c.endSlowdownRound()
-	case c.limited && c.slowdown.due(now, r.min > 0 && r.min < c.lastMin*3/4):
+	case c.windowLimited && c.slowdown.shouldBegin(now, r.minDelay > 0 && r.minDelay < c.lastMin*3/4):
 		c.beginSlowdown(now)
-	case una.LessEq(c.recover): // the window has already shrunk for a loss
+	case una.LessEq(c.recoverPSN): // the window has already shrunk for a loss
 	case r.marks > 0:
 		c.shrink(1 - c.alpha/2)
-	case r.min > limit && c.window > DelayFloor:
-		c.shrink(max(1-0.8*float64(r.min-limit)/float64(r.min), DelayFloor/c.window))
+	case r.minDelay > limit && c.window > DelayFloor:
+		c.shrink(max(1-0.8*float64(r.minDelay-limit)/float64(r.minDelay), DelayFloor/c.window))
 	}
-	c.lastMin, c.limited = r.min, false
-	*r = round{end: r.end}
+	c.lastMin, c.windowLimited = r.minDelay, false
+	*r = round{endPSN: r.endPSN}
 }
 
 // beginSlowdown reduces a large window to slowdownWindow for slowdownRounds rounds.
 func (c *Controller) beginSlowdown(now clock.Time) {
 	s := &c.slowdown
-	s.next = now.Add(max(slowdownEvery, 300*c.round.min))
+	s.nextAt = now.Add(max(slowdownEvery, 300*c.round.minDelay))
 	if c.window > slowdownWindow {
 		s.rounds, s.window, c.window = slowdownRounds, c.window, slowdownWindow
 	}
@@ -173,12 +174,12 @@ func (c *Controller) shrink(factor float64) {
 	c.ssthresh = *w
 }
 
-// Lost shrinks the window after a loss. Further losses of packets before PSN next do not shrink it again.
-func (c *Controller) Lost(una, next seq.Num) {
-	if una.Less(c.recover) {
+// Lost shrinks the window after a loss. Further losses of packets before nextPSN do not shrink it again.
+func (c *Controller) Lost(una, nextPSN seq.Num) {
+	if una.Less(c.recoverPSN) {
 		return
 	}
-	c.recover = next
+	c.recoverPSN = nextPSN
 	if c.queueing() {
 		c.shrink(LossFactor)
 	} else {
@@ -187,29 +188,29 @@ func (c *Controller) Lost(una, next seq.Num) {
 }
 
 // TimedOut reduces the window to one packet after a retransmission timeout: no packet is known to be in the network.
-func (c *Controller) TimedOut(next seq.Num) {
+func (c *Controller) TimedOut(nextPSN seq.Num) {
 	if c.slowdown.active() {
 		c.slowdown.rounds, c.window = 0, c.slowdown.window
 	}
-	if c.undo == 0 {
-		c.undo = c.window
+	if c.undoWindow == 0 {
+		c.undoWindow = c.window
 	}
-	c.ssthresh = max(c.undo/2, MinWindow)
+	c.ssthresh = max(c.undoWindow/2, MinWindow)
 	c.window = max(min(c.window/2, 1), MinWindow)
-	c.recover = next
+	c.recoverPSN = nextPSN
 }
 
 // Undo reverts a TimedOut if no Progress came since: the timeout was spurious (RFC 4015), and the packets had arrived.
 func (c *Controller) Undo() {
-	if c.undo != 0 {
-		c.window = max(c.window, c.undo)
+	if c.undoWindow != 0 {
+		c.window = max(c.window, c.undoWindow)
 		c.ssthresh = max(c.ssthresh, c.window)
-		c.undo = 0
+		c.undoWindow = 0
 	}
 }
 
 // Progress notes an acknowledgement. After it, Undo does not revert an earlier timeout.
-func (c *Controller) Progress() { c.undo = 0 }
+func (c *Controller) Progress() { c.undoWindow = 0 }
 
 // Rewind notes that PSNs from psn on will be used again.
-func (c *Controller) Rewind(psn seq.Num) { c.recover, c.round.end = psn, psn }
+func (c *Controller) Rewind(psn seq.Num) { c.recoverPSN, c.round.endPSN = psn, psn }

@@ -37,7 +37,7 @@ func (p *path) rounds(n int, rtt time.Duration, marks int) {
 
 func TestSlowStart(t *testing.T) {
 	p := newPath()
-	p.slowdown.next = clock.Never
+	p.slowdown.nextAt = clock.Never
 	p.rounds(2, 20*us, 0)
 	if p.Window() != 128 {
 		t.Errorf("after two rounds the window is %v, want 128", p.Window())
@@ -62,7 +62,7 @@ func TestUnlimited(t *testing.T) {
 func settled() *path {
 	p := newPath()
 	p.Sample(p.now, 20*us)
-	p.window, p.ssthresh, p.slowdown.next = 32, 32, clock.Never
+	p.window, p.ssthresh, p.slowdown.nextAt = 32, 32, clock.Never
 	return p
 }
 
@@ -75,7 +75,7 @@ func TestSignals(t *testing.T) {
 		{"nothing", func(p *path) {}, 32},
 		{"a loss without a queue", func(p *path) { p.Lost(p.psn, p.psn+32) }, 32 * NoiseFactor},
 		{"the same loss again", func(p *path) { p.Lost(p.psn, p.psn+32); p.Lost(p.psn+1, p.psn+32) }, 32 * NoiseFactor},
-		{"a loss at a queue", func(p *path) { p.round.min = time.Millisecond; p.Lost(p.psn, p.psn+32) }, 32 * LossFactor},
+		{"a loss at a queue", func(p *path) { p.round.minDelay = time.Millisecond; p.Lost(p.psn, p.psn+32) }, 32 * LossFactor},
 		{"a timeout", func(p *path) { p.TimedOut(p.psn + 32) }, 1},
 		{"many timeouts", func(p *path) {
 			for range 10 {
@@ -156,14 +156,14 @@ func TestBaseDelay(t *testing.T) {
 	now := clock.Time(1)
 	b.sample(now, 20*us)
 	b.sample(now, 90*us)
-	if b.get() != 20*us {
-		t.Errorf("the base delay is %v, want 20µs", b.get())
+	if b.delay() != 20*us {
+		t.Errorf("the base delay is %v, want 20µs", b.delay())
 	}
 	for range 2 {
 		now = now.Add(BasePeriod)
 		b.sample(now, 90*us)
 	}
-	if b.get() != 90*us {
-		t.Errorf("two periods later the base delay is %v, want 90µs", b.get())
+	if b.delay() != 90*us {
+		t.Errorf("two periods later the base delay is %v, want 90µs", b.delay())
 	}
 }

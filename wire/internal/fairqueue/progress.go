@@ -17,12 +17,12 @@ type bucket struct {
 	bytes   uint64
 }
 
-// The method update drains and fills the bucket. The arguments starved and delayed are the readings of two stopwatches.
-// The queue's stopwatch (starved) runs while flows wait and no buffer is free. The network's stopwatch (delayed) runs
-// while flows of the same network wait. Each reading has increased by some time since the last update. First, update
-// removes the longer of these two times from the bucket. Then it adds the time that the bytes received since the last
-// update would take at MinRate, but fills the bucket only up to the argument size.
-func (b *bucket) update(starved, delayed time.Duration, bytes uint64, size time.Duration) {
+// refill drains and fills the bucket. starved and delayed are the readings of two stopwatches. The queue's stopwatch
+// (starved) runs while flows wait and no buffer is free. The network's stopwatch (delayed) runs while flows of the same
+// network wait. Each reading has increased by some time since the last update. First, update removes the longer of
+// these two times from the bucket. Then it adds the time that the bytes received since the last refill would take at
+// MinRate, but fills the bucket only up to size.
+func (b *bucket) refill(starved, delayed time.Duration, bytes uint64, size time.Duration) {
 	drained := max(starved-b.starved, delayed-b.delayed)
 	filled := time.Duration(min(bytes-b.bytes, 1<<30)) * (time.Second / MinRate)
 	b.left = min(b.left-drained+filled, size)
@@ -36,10 +36,10 @@ type stopwatch struct {
 	at  clock.Time // time of the last count
 }
 
-// The method count adds the time since its last call if the argument running is true. The engines that share a queue
-// read the clock at different moments, so the argument now may be earlier than in the last call. Then count does
+// advance adds the time since its last call if the argument running is true. The engines that share a queue
+// read the clock at different moments, so the argument now may be earlier than in the last call. Then advance does
 // nothing.
-func (s *stopwatch) count(now clock.Time, running bool) {
+func (s *stopwatch) advance(now clock.Time, running bool) {
 	d := now.Sub(s.at)
 	if d <= 0 {
 		return
@@ -50,13 +50,13 @@ func (s *stopwatch) count(now clock.Time, running bool) {
 	s.at = now
 }
 
-// count updates the stopwatch of the queue. It is called before the number of waiting flows changes.
-func (q *Queue[W]) count(now clock.Time) { q.starved.count(now, q.waiting > 0 && q.free == 0) }
+// advance updates the stopwatch of the queue. It is called before the number of waiting flows changes.
+func (q *Queue[W]) advance(now clock.Time) { q.starved.advance(now, q.waiting > 0 && q.free == 0) }
 
-// The method count updates n.delayed, the stopwatch for the time in which flows of the network wait. The stopwatch runs
+// advance updates n.delayed, the stopwatch for the time in which flows of the network wait. The stopwatch runs
 // even while buffers are free: a network that has reached its threshold is not allowed to take a free buffer. Its flows
 // then wait until another flow of the network releases a buffer.
-func (n *network[W]) count(now clock.Time) { n.delayed.count(now, n.waiting > 0) }
+func (n *network[W]) advance(now clock.Time) { n.delayed.advance(now, n.waiting > 0) }
 
 // Timeout returns the progress timeout of a message.
 func (q *Queue[W]) Timeout() time.Duration { return q.timeout }
@@ -74,8 +74,8 @@ func (q *Queue[W]) Hold(f *Flow[W], partial uint32, now clock.Time) {
 	f.holds = true
 	p.held++
 	p.net.held++
-	q.count(now)
-	p.net.count(now)
+	q.advance(now)
+	p.net.advance(now)
 	f.bucket = bucket{left: q.timeout, lowest: q.timeout, starved: q.starved.sum, delayed: p.net.delayed.sum, bytes: f.received + uint64(partial)}
 }
 
@@ -103,8 +103,8 @@ func (q *Queue[W]) TimeLeft(f *Flow[W], partial uint32, now clock.Time) time.Dur
 
 // update updates the bucket of the message of f.
 func (q *Queue[W]) update(f *Flow[W], partial uint32, now clock.Time) {
-	q.count(now)
+	q.advance(now)
 	net := f.peer.net
-	net.count(now)
-	f.bucket.update(q.starved.sum, net.delayed.sum, f.received+uint64(partial), q.timeout)
+	net.advance(now)
+	f.bucket.refill(q.starved.sum, net.delayed.sum, f.received+uint64(partial), q.timeout)
 }

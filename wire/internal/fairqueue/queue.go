@@ -134,7 +134,7 @@ func (q *Queue[W]) Remove(f *Flow[W], partial uint32, now clock.Time) {
 	if p == nil {
 		return
 	}
-	q.unwait(f, now)
+	q.dequeue(f, now)
 	if f.holds {
 		q.Release(f, partial, now)
 	}
@@ -149,33 +149,33 @@ func (q *Queue[W]) Remove(f *Flow[W], partial uint32, now clock.Time) {
 }
 
 // Take takes a buffer for f. If other flows are served first, or a threshold denies f a buffer, Take reports false and
-// f waits. When it is the turn of f, Next returns the argument w, which stands for f.
-func (q *Queue[W]) Take(f *Flow[W], w W, now clock.Time) bool {
+// f waits. When it is the turn of f, Next returns waiter, which stands for f.
+func (q *Queue[W]) Take(f *Flow[W], waiter W, now clock.Time) bool {
 	if q.waiting == 0 && q.allows(f.peer) {
 		q.free--
 		return true
 	}
-	return q.takeTurn(f, w, now)
+	return q.takeTurn(f, waiter, now)
 }
 
 // takeTurn is Take for the case that flows wait or that f has to wait.
-func (q *Queue[W]) takeTurn(f *Flow[W], w W, now clock.Time) bool {
-	q.wait(f, w, now)
-	if q.next() != f {
+func (q *Queue[W]) takeTurn(f *Flow[W], waiter W, now clock.Time) bool {
+	q.enqueue(f, waiter, now)
+	if q.nextFlow() != f {
 		return false
 	}
 	q.free--
 	if q.proven++; f.peer.class != proven {
 		q.proven = 0
 	}
-	q.unwait(f, now)
+	q.dequeue(f, now)
 	return true
 }
 
 // Next returns the value of the flow to be served next, or the zero value if no waiting flow may take a buffer.
 func (q *Queue[W]) Next() (w W) {
 	if q.waiting > 0 {
-		if f := q.next(); f != nil {
+		if f := q.nextFlow(); f != nil {
 			w = f.waiter
 		}
 	}
@@ -187,21 +187,22 @@ func (q *Queue[W]) allows(p *peer[W]) bool {
 	return p.held < q.free && p.net.held < NetworkShare*q.free
 }
 
-// next returns the flow to be served next: the first flow of the first peer that may take a buffer, by class and turn.
-func (q *Queue[W]) next() *Flow[W] {
+// nextFlow returns the flow to be served next: the first flow of the first peer that may take a buffer, by class and
+// turn.
+func (q *Queue[W]) nextFlow() *Flow[W] {
 	if q.free == 0 {
 		return nil
 	}
 	if q.proven >= ProvenTurns {
-		if f := q.first(unproven, classes); f != nil {
+		if f := q.firstFlow(unproven, classes); f != nil {
 			return f
 		}
 	}
-	return q.first(proven, classes)
+	return q.firstFlow(proven, classes)
 }
 
-// first is next for the classes from low up to, but not including, high.
-func (q *Queue[W]) first(low, high class) *Flow[W] {
+// firstFlow is nextFlow for the classes from low up to, but not including, high.
+func (q *Queue[W]) firstFlow(low, high class) *Flow[W] {
 	for c := low; c < high; c++ {
 		for n := q.active[c].First(); n != nil; {
 			net := n.Elem()
@@ -231,18 +232,18 @@ func (q *Queue[W]) nextOf(net *network[W], c class) *Flow[W] {
 	return nil
 }
 
-// The method wait adds f to the end of the waiting flows of its peer. If f is the first of them, the peer goes to the
+// enqueue adds f to the end of the waiting flows of its peer. If f is the first of them, the peer goes to the
 // end of the list of its class. A flow that already waits keeps its place.
-func (q *Queue[W]) wait(f *Flow[W], w W, now clock.Time) {
+func (q *Queue[W]) enqueue(f *Flow[W], waiter W, now clock.Time) {
 	p := f.peer
-	q.count(now)
+	q.advance(now)
 	if f.Waits() {
 		q.reclassify(p)
 		return
 	}
 	p.known = p.known || f.received > 0
-	p.net.count(now)
-	f.waiter = w
+	p.net.advance(now)
+	f.waiter = waiter
 	p.waiting.PushBack(&f.node, f)
 	p.net.waiting++
 	q.waiting++
@@ -251,15 +252,15 @@ func (q *Queue[W]) wait(f *Flow[W], w W, now clock.Time) {
 	}
 }
 
-// The method unwait removes f from the waiting flows, if it waits. This ends the turn of f: its peer goes to the end of
+// dequeue removes f from the waiting flows, if it waits. This ends the turn of f: its peer goes to the end of
 // the list of the network, and the network goes to the end of the list of its class.
-func (q *Queue[W]) unwait(f *Flow[W], now clock.Time) {
+func (q *Queue[W]) dequeue(f *Flow[W], now clock.Time) {
 	if !f.Waits() {
 		return
 	}
 	p := f.peer
-	q.count(now)
-	p.net.count(now)
+	q.advance(now)
+	p.net.advance(now)
 	p.waiting.Remove(&f.node)
 	var none W
 	f.waiter = none

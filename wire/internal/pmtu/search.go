@@ -42,44 +42,44 @@ const (
 type Search struct {
 	Size int // largest packet in use (PLPMTU)
 
-	max    int           // largest packet that both ends and the link support (MAX_PLPMTU)
-	probed int           // size being probed (PROBED_SIZE); 0: no search
-	tries  int           // probes of that size that have left
-	at     clock.Time    // time of the next probe, or of the next search
-	asked  clock.Time    // when the last probe left; the next one waits for a packet from the peer
-	wait   time.Duration // time from the last probe or question to the next one
+	maxSize    int           // largest packet that both ends and the link support (MAX_PLPMTU)
+	probedSize int           // size being probed (PROBED_SIZE); 0: no search
+	probesSent int           // probes of that size that have left
+	nextAt     clock.Time    // time of the next probe, or of the next search
+	askedAt    clock.Time    // when the last probe left; the next one waits for a packet from the peer
+	askWait    time.Duration // time from the last probe or question to the next one
 }
 
 // New returns the search on a path whose link takes packets of up to max bytes. Size is 0 until Agree is called.
-func New(max int) Search { return Search{max: max} }
+func New(max int) Search { return Search{maxSize: max} }
 
 // Agree sets the largest packet that the peer can receive, and Size to at most Base.
 func (s *Search) Agree(max int) {
-	s.max = min(s.max, max)
-	s.Size = min(s.max, Base)
+	s.maxSize = min(s.maxSize, max)
+	s.Size = min(s.maxSize, Base)
 }
 
 // Start begins a search for sizes above Size. below is a size that does not pass.
 func (s *Search) Start(now clock.Time, below int) {
-	s.tries, s.at = 0, now
-	if s.probed = s.smaller(below); s.probed == 0 {
-		s.at = now.Add(Again)
+	s.probesSent, s.nextAt = 0, now
+	if s.probedSize = s.nextSize(below); s.probedSize == 0 {
+		s.nextAt = now.Add(Again)
 	}
 }
 
 // Unlimited returns the argument of Start for a search without an upper bound.
-func (s *Search) Unlimited() int { return s.max + 1 }
+func (s *Search) Unlimited() int { return s.maxSize + 1 }
 
-// smaller returns the next size to probe, which is less than below. It returns 0 if no size above Size is left.
-func (s *Search) smaller(below int) int {
+// nextSize returns the next size to probe, which is less than below. It returns 0 if no size above Size is left.
+func (s *Search) nextSize(below int) int {
 	switch {
-	case s.Size >= s.max:
+	case s.Size >= s.maxSize:
 		return 0
-	case s.max < below:
-		return s.max
+	case s.maxSize < below:
+		return s.maxSize
 	}
 	for _, n := range Usual {
-		if n < below && n > s.Size && n < s.max {
+		if n < below && n > s.Size && n < s.maxSize {
 			return n
 		}
 	}
@@ -88,58 +88,58 @@ func (s *Search) smaller(below int) int {
 
 // Deadline returns when Step has to be called.
 func (s *Search) Deadline() clock.Time {
-	if s.Size >= s.max {
+	if s.Size >= s.maxSize {
 		return clock.Never
 	}
-	return s.at
+	return s.nextAt
 }
 
-// Step returns the next action. The argument heard is the time of the peer's last packet, and pto is the probe timeout.
-// Step returns None before Deadline, and if no size is left to probe. Otherwise it returns Probe, for a packet of
-// Probing bytes. After Tries probes of a size, Step chooses the next smaller size first.
+// Step returns the next action. heardAt is the time of the peer's last packet, and pto is the probe timeout. Step
+// returns None before Deadline, and if no size is left to probe. Otherwise it returns Probe, for a packet of Probing
+// bytes. After Tries probes of a size, Step chooses the next smaller size first.
 //
 // If the peer has been silent since the last probe, the loss of that probe says nothing about its size. Step then
 // returns Ask instead of Probe.
-func (s *Search) Step(now, heard clock.Time, pto time.Duration) Action {
+func (s *Search) Step(now, heardAt clock.Time, pto time.Duration) Action {
 	if now < s.Deadline() {
 		return None
 	}
-	if s.probed == 0 {
+	if s.probedSize == 0 {
 		s.Start(now, s.Unlimited())
-	} else if s.tries == Tries {
-		s.Start(now, s.probed)
+	} else if s.probesSent == Tries {
+		s.Start(now, s.probedSize)
 	}
-	if s.probed == 0 {
+	if s.probedSize == 0 {
 		return None
 	}
 	do := Probe
-	if heard <= s.asked {
-		do, s.wait = Ask, min(max(2*s.wait, 2*pto), maxWait)
+	if heardAt <= s.askedAt {
+		do, s.askWait = Ask, min(max(2*s.askWait, 2*pto), maxWait)
 	} else {
-		s.tries++
-		s.asked, s.wait = now, 2*pto
+		s.probesSent++
+		s.askedAt, s.askWait = now, 2*pto
 	}
-	s.at = now.Add(s.wait)
+	s.nextAt = now.Add(s.askWait)
 	return do
 }
 
 // Probing returns the size being probed, or 0 without a search.
-func (s *Search) Probing() int { return s.probed }
+func (s *Search) Probing() int { return s.probedSize }
 
 // HoldBack delays the first probe until a packet from the peer comes after now.
-func (s *Search) HoldBack(now clock.Time) { s.asked = now }
+func (s *Search) HoldBack(now clock.Time) { s.askedAt = now }
 
 // PeerProbes notes a probe from the peer. It shows that the peer is established, so a search that waits begins now.
 func (s *Search) PeerProbes(now clock.Time) {
-	if s.tries == 0 && s.probed > 0 {
-		s.at = min(s.at, now)
+	if s.probesSent == 0 && s.probedSize > 0 {
+		s.nextAt = min(s.nextAt, now)
 	}
 }
 
 // Confirm notes that a probe of n bytes has reached the peer.
 func (s *Search) Confirm(now clock.Time, n int) {
-	if n == s.probed && n > s.Size {
-		s.Size, s.probed, s.at = n, 0, now.Add(Again)
+	if n == s.probedSize && n > s.Size {
+		s.Size, s.probedSize, s.nextAt = n, 0, now.Add(Again)
 	}
 }
 

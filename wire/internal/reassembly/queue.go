@@ -53,8 +53,8 @@ type Packet struct {
 	Total int // bytes, header to trailer
 }
 
-// Queue holds the early packets of one connection by PSN. In all methods, the argument next is the PSN that the
-// receiver expects. No held packet precedes that PSN.
+// Queue holds the early packets of one connection by PSN. In all methods, nextPSN is the PSN that the receiver expects.
+// No held packet precedes that PSN.
 type Queue struct {
 	pool    *Pool
 	slots   []Packet // the table; its length is a power of two; nil while no packet is held
@@ -74,8 +74,8 @@ func (q *Queue) Frames() int { return q.frames }
 func (q *Queue) slot(psn seq.Num) *Packet { return &q.slots[uint32(psn)&uint32(len(q.slots)-1)] }
 
 // At returns the held packet with PSN psn, or nil.
-func (q *Queue) At(next, psn seq.Num) *Packet {
-	if q.packets == 0 || psn.Sub(next) >= len(q.slots) {
+func (q *Queue) At(nextPSN, psn seq.Num) *Packet {
+	if q.packets == 0 || psn.Sub(nextPSN) >= len(q.slots) {
 		return nil
 	}
 	if p := q.slot(psn); len(p.Bufs) > 0 {
@@ -84,13 +84,13 @@ func (q *Queue) At(next, psn seq.Num) *Packet {
 	return nil
 }
 
-// Hold adds a packet that is not held yet and does not precede next. Hold copies bufs, but not the frames.
-func (q *Queue) Hold(next, psn seq.Num, bufs []link.Buf, total int) {
+// Hold adds a packet that is not held yet and does not precede nextPSN. Hold copies bufs, but not the frames.
+func (q *Queue) Hold(nextPSN, psn seq.Num, bufs []link.Buf, total int) {
 	if q.packets == 0 {
 		q.slots = q.pool.get()
 	}
-	if d := psn.Sub(next); d >= len(q.slots) {
-		q.grow(next, d)
+	if d := psn.Sub(nextPSN); d >= len(q.slots) {
+		q.grow(nextPSN, d)
 	}
 	p := q.slot(psn)
 	p.Bufs, p.Total = append(p.Bufs, bufs...), total
@@ -98,8 +98,8 @@ func (q *Queue) Hold(next, psn seq.Num, bufs []link.Buf, total int) {
 	q.frames += len(bufs)
 }
 
-// grow enlarges the table for a packet whose PSN is next+d.
-func (q *Queue) grow(next seq.Num, d int) {
+// grow enlarges the table for a packet whose PSN is nextPSN+d.
+func (q *Queue) grow(nextPSN seq.Num, d int) {
 	n := len(q.slots)
 	for n <= d {
 		n *= 2
@@ -107,7 +107,7 @@ func (q *Queue) grow(next seq.Num, d int) {
 	old := *q
 	q.slots = make([]Packet, n)
 	for i := range old.slots {
-		psn := next + seq.Num(i)
+		psn := nextPSN + seq.Num(i)
 		*q.slot(psn) = *old.slot(psn)
 	}
 }
@@ -137,23 +137,23 @@ func (q *Queue) RemoveAll(drop []link.Buf) []link.Buf {
 	return drop
 }
 
-// Last returns the distance from next to the last held packet, or 0 if no packet after next is held.
-func (q *Queue) Last(next seq.Num) int {
+// Last returns the distance from nextPSN to the last held packet, or 0 if no packet after nextPSN is held.
+func (q *Queue) Last(nextPSN seq.Num) int {
 	if q.packets == 0 {
 		return 0
 	}
 	d := len(q.slots) - 1
-	for d > 0 && len(q.slot(next+seq.Num(d)).Bufs) == 0 {
+	for d > 0 && len(q.slot(nextPSN+seq.Num(d)).Bufs) == 0 {
 		d--
 	}
 	return d
 }
 
-// PutSACK fills b with a SACK block. Bit i, least significant bits first, stands for packet next+1+i.
-func (q *Queue) PutSACK(next seq.Num, b []byte) {
+// PutSACK fills b with a SACK block. Bit i, least significant bits first, stands for packet nextPSN+1+i.
+func (q *Queue) PutSACK(nextPSN seq.Num, b []byte) {
 	clear(b)
 	for d := 1; d <= min(len(b)*8, len(q.slots)-1); d++ {
-		if len(q.slot(next+seq.Num(d)).Bufs) > 0 {
+		if len(q.slot(nextPSN+seq.Num(d)).Bufs) > 0 {
 			b[(d-1)/8] |= 1 << ((d - 1) % 8)
 		}
 	}

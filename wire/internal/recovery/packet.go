@@ -20,14 +20,14 @@ func (p Position) Before(q Position) bool {
 // operations the packet carried, so that the packet can be built again from registered memory. The caller sets the
 // exported fields.
 type Packet struct {
-	Req, ReqEnd   Position   // range of requests
-	Resp, RespEnd Position   // range of responses to RDMA reads and atomics
-	First, Sent   clock.Time // when the packet left for the first and for the last time
-	Size          int32      // in bytes, header to trailer
-	Partial       bool       // the packet had room left (see Nagle's algorithm)
-	Ready         bool       // the packet carries OpReady
-	Again         bool       // the packet was sent more than once
-	Cause         uint8      // why the packet was marked lost; defined by the caller
+	Req, ReqEnd         Position   // range of requests
+	Resp, RespEnd       Position   // range of responses to RDMA reads and atomics
+	FirstSentAt, SentAt clock.Time // when the packet left for the first and for the last time
+	Size                int32      // in bytes, header to trailer
+	Partial             bool       // the packet had room left (see Nagle's algorithm)
+	Ready               bool       // the packet carries OpReady
+	Retransmitted       bool       // the packet was sent more than once
+	Cause               uint8      // why the packet was marked lost; defined by the caller
 
 	inPipe bool // the packet is assumed to be in the network
 	sacked bool // the packet was selectively acknowledged

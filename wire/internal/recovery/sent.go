@@ -65,8 +65,8 @@ func (s *Sent) At(psn seq.Num) *Packet { return &s.packets[uint32(psn)&uint32(le
 // Oldest returns the entry of packet Una. There must be an unacknowledged packet.
 func (s *Sent) Oldest() *Packet { return s.At(s.Una) }
 
-// Next returns a free entry for the next new packet. Add puts the entry into the table.
-func (s *Sent) Next() *Packet {
+// NextEntry returns a free entry for the next new packet. Add puts the entry into the table.
+func (s *Sent) NextEntry() *Packet {
 	if n := len(s.packets); s.Nxt.Sub(s.Una) >= n {
 		s.grow(max(2*n, initialPackets))
 	}
@@ -83,29 +83,29 @@ func (s *Sent) grow(n int) {
 
 // Add adds the entry from Next to the table, after its packet has left.
 func (s *Sent) Add(p *Packet) {
-	p.First = p.Sent
+	p.FirstSentAt = p.SentAt
 	if p.Partial {
 		s.partials++
 	}
 	s.Nxt++
 }
 
-// Left notes that a packet leaves, for the first time or again.
-func (s *Sent) Left(p *Packet, now clock.Time) {
-	p.Sent, p.inPipe = now, true
+// PacketSent notes that a packet leaves, for the first time or again.
+func (s *Sent) PacketSent(p *Packet, now clock.Time) {
+	p.SentAt, p.inPipe = now, true
 	s.pipe++
 }
 
 // Ack removes the packets before ack, which is in (Una, Nxt]. It returns the last removed entry, which is valid until
-// the next call of method Next. If a removed packet was marked lost and not sent again since, the mark was a mistake,
-// and the result undo is true.
-func (s *Sent) Ack(ack seq.Num) (last *Packet, undo bool) {
+// the next call of NextEntry. If a removed packet was marked lost and not sent again since, the mark was a mistake, and
+// the result spurious is true.
+func (s *Sent) Ack(ack seq.Num) (last *Packet, spurious bool) {
 	for ; s.Una != ack; s.Una++ {
 		last = s.At(s.Una)
 		if last.Partial {
 			s.partials--
 		}
-		undo = undo || last.lost
+		spurious = spurious || last.lost
 		s.settle(last)
 	}
 	if s.firstGap.Less(s.Una) {
@@ -114,7 +114,7 @@ func (s *Sent) Ack(ack seq.Num) (last *Packet, undo bool) {
 	if s.highSACK.Less(s.Una) {
 		s.highSACK = s.Una
 	}
-	return last, undo
+	return last, spurious
 }
 
 // settle stops counting a packet as in the network or as lost.
@@ -147,7 +147,7 @@ func (s *Sent) SACK(block []byte) {
 		if !psn.Less(s.Nxt) {
 			return
 		}
-		if !shown(block, i) {
+		if !isSet(block, i) {
 			continue
 		}
 		p := s.At(psn)
@@ -172,7 +172,7 @@ func (s *Sent) MarkAllLost(now clock.Time, cause uint8) { s.markLost(s.Nxt, now,
 func (s *Sent) markLost(last seq.Num, sentBy clock.Time, cause uint8) bool {
 	was := s.lost
 	for psn := s.Una; psn.LessEq(last) && psn.Less(s.Nxt); psn++ {
-		if p := s.At(psn); !p.sacked && !p.lost && p.Sent <= sentBy {
+		if p := s.At(psn); !p.sacked && !p.lost && p.SentAt <= sentBy {
 			s.MarkLost(psn, cause)
 		}
 	}
@@ -205,20 +205,19 @@ func (s *Sent) DetectReneging(cause uint8) {
 	}
 }
 
-// DetectDropped marks a packet lost if an earlier SACK block acknowledged it, but the argument block, which is the
-// newest SACK block, does not. The newest block shows all packets that the peer holds, so the peer must have dropped
-// that packet.
-func (s *Sent) DetectDropped(block []byte, cause uint8) {
+// DetectDropped marks a packet lost if an earlier SACK block acknowledged it, but newest, which is the newest SACK
+// block, does not. That block shows all packets that the peer holds, so the peer must have dropped that packet.
+func (s *Sent) DetectDropped(newest []byte, cause uint8) {
 	for psn := s.Una + 1; psn.Less(s.highSACK); psn++ {
-		if p := s.At(psn); p.sacked && !shown(block, psn.Sub(s.Una+1)) {
+		if p := s.At(psn); p.sacked && !isSet(newest, psn.Sub(s.Una+1)) {
 			p.sacked = false
 			s.MarkLost(psn, cause)
 		}
 	}
 }
 
-// shown reports whether bit i of a SACK block is set.
-func shown(block []byte, i int) bool { return i/8 < len(block) && block[i/8]>>(i%8)&1 != 0 }
+// isSet reports whether bit i of a SACK block is set.
+func isSet(block []byte, i int) bool { return i/8 < len(block) && block[i/8]>>(i%8)&1 != 0 }
 
 // IsLost reports whether the packet is marked lost.
 func (p *Packet) IsLost() bool { return p.lost }

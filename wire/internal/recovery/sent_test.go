@@ -28,9 +28,9 @@ func start(psn seq.Num, n int) *Sent {
 }
 
 func send(s *Sent, partial bool) {
-	p := s.Next()
+	p := s.NextEntry()
 	*p = Packet{Partial: partial, Size: 1200}
-	s.Left(p, clock.Time(uint32(s.Nxt)))
+	s.PacketSent(p, clock.Time(uint32(s.Nxt)))
 	s.Add(p)
 }
 
@@ -74,7 +74,7 @@ func TestDetectLost(t *testing.T) {
 			s := start(psn, 10)
 			s.SACK(tt.block)
 			for i := tt.late; i < 10; i++ {
-				s.At(psn + seq.Num(i)).Sent = clock.Never
+				s.At(psn + seq.Num(i)).SentAt = clock.Never
 			}
 			found := s.DetectLost(clock.Never-1, byLoss)
 			if got := lost(s, psn); !equal(got, tt.want) || found != (len(tt.want) > 0) {
@@ -95,7 +95,7 @@ func TestTimeouts(t *testing.T) {
 	if psn != 10 || p.Cause != byTail {
 		t.Fatalf("packet %d is sent again because of %d", psn, p.Cause)
 	}
-	s.Left(p, 100)
+	s.PacketSent(p, 100)
 	s.Resent(p)
 	if s.TailLossProbe() || s.Lost() != 0 || s.Retransmits != 1 {
 		t.Errorf("after the probe: %d lost, %d sent again", s.Lost(), s.Retransmits)
@@ -239,7 +239,7 @@ func act(s *Sent, r *rand.Rand) {
 	case 4:
 		if s.Lost() > 0 {
 			_, p := s.NextLost()
-			s.Left(p, 1)
+			s.PacketSent(p, 1)
 			s.Resent(p)
 		}
 	case 5:

@@ -20,7 +20,7 @@ const (
 const Tick = 1 << tickBits
 
 type node struct {
-	at         int64 // deadline in ticks
+	tick       int64 // deadline in ticks
 	next, prev int32
 	list       int32 // level*slots+slot, or none
 }
@@ -76,15 +76,15 @@ func (w *Wheel) Stop(id int32) {
 }
 
 // insert adds timer id to the list for its deadline, at the highest level at which the deadline differs from now.
-func (w *Wheel) insert(id int32, at int64) {
+func (w *Wheel) insert(id int32, tick int64) {
 	level := 0
-	if diff := uint64(at ^ w.now); diff != 0 {
+	if diff := uint64(tick ^ w.now); diff != 0 {
 		level = min((bits.Len64(diff)-1)/slotBits, levels-1)
 	}
-	slot := int32(at >> (level * slotBits) & (slots - 1))
+	slot := int32(tick >> (level * slotBits) & (slots - 1))
 	list := int32(level)*slots + slot
 	head := w.heads[list]
-	w.nodes[id] = node{at: at, next: head, prev: none, list: list}
+	w.nodes[id] = node{tick: tick, next: head, prev: none, list: list}
 	if head != none {
 		w.nodes[head].prev = id
 	}
@@ -168,7 +168,7 @@ func (w *Wheel) step(tick int64) {
 		list := int32(level)*slots + int32(tick>>shift&(slots-1))
 		for id := w.heads[list]; id != none; {
 			next := w.nodes[id].next
-			at := w.nodes[id].at
+			at := w.nodes[id].tick
 			w.Stop(id)
 			w.insert(id, max(at, w.now))
 			id = next
