@@ -69,7 +69,7 @@ func strict(text []byte, into any) error {
 }
 
 var (
-	ops     = []string{result.Send, result.Write, result.Read, result.Raw, result.RawAsavie, result.TCP}
+	ops     = []string{result.Send, result.Write, result.Read, result.Raw, result.RawAsavie, result.TCP, result.TCPSpin, result.Stream}
 	metrics = []string{result.Latency, result.Rate, result.Requests, result.Bandwidth}
 )
 

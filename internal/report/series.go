@@ -36,7 +36,9 @@ var all = []series{
 	newSeries(result.Send, "send", "send", 12),
 	newSeries(result.Write, "RDMA write", "write", 13),
 	newSeries(result.Read, "RDMA read", "read", 14),
+	newSeries(result.Stream, "stream", "stream", 16),
 	newSeries(result.TCP, "kernel TCP", "tcp", 15),
+	newSeries(result.TCPSpin, "kernel TCP, spinning", "spin", 17),
 }
 
 func newSeries(op, title, class string, mark uint8) series {

@@ -8,6 +8,8 @@ const (
 	Raw       = "raw"
 	RawAsavie = "raw_asavie"
 	TCP       = "tcp"
+	TCPSpin   = "tcp_spin" // kernel TCP, both ends of which read in a loop without blocking
+	Stream    = "stream"   // a net.Conn of package stream
 )
 
 // Metrics, as in the JSON.

@@ -22,8 +22,9 @@ import (
 // tcpAddr is the address of the kernel TCP listener. Its port follows the port of the DAT traffic.
 func tcpAddr(a netip.Addr, s plan.Station) string { return netip.AddrPortFrom(a, s.Port+1).String() }
 
-// tcpTarget is the target of the kernel TCP rows.
+// tcpTarget is the target of the rows of a net.Conn: kernel TCP, and package stream.
 type tcpTarget struct {
+	name string // in errors
 	l    net.Listener
 	loss float64
 	wg   sync.WaitGroup
@@ -38,9 +39,9 @@ func newTCPTarget(s plan.Station) (Target, error) {
 	}
 	l, err := net.Listen("tcp", tcpAddr(s.Local, s))
 	if err != nil {
-		return nil, fmt.Errorf("tcp baseline: %w", err)
+		return nil, fmt.Errorf("%s: %w", tcpName, err)
 	}
-	t := &tcpTarget{l: l, loss: plan.LossRate(rates)}
+	t := &tcpTarget{name: tcpName, l: l, loss: plan.LossRate(rates)}
 	t.wg.Go(t.serve)
 	return t, nil
 }
@@ -53,7 +54,7 @@ func (t *tcpTarget) serve() {
 		}
 		if err := serveTCP(conn, t.loss); err != nil {
 			t.lock.Lock()
-			t.errs = append(t.errs, fmt.Errorf("tcp baseline: %w", err))
+			t.errs = append(t.errs, fmt.Errorf("%s: %w", t.name, err))
 			t.lock.Unlock()
 		}
 	}
@@ -76,8 +77,12 @@ func serveTCP(conn net.Conn, loss float64) error {
 	if err := json.Unmarshal(line, &row); err != nil {
 		return err
 	}
-	if err := conn.SetDeadline(deadline(row)); err != nil {
+	if err := conn.SetDeadline(time.Time{}); err != nil {
 		return err
+	}
+	defer expire(conn, row)()
+	if row.Op == result.TCPSpin {
+		conn = spinning(conn)
 	}
 	buf := make([]byte, row.Size)
 	if row.Metric == result.Latency {
@@ -105,9 +110,13 @@ type oneByte struct{ r io.Reader }
 
 func (o oneByte) Read(p []byte) (int, error) { return o.r.Read(p[:1]) }
 
-func deadline(row plan.Spec) time.Time {
-	return time.Now().Add(row.Warmup + row.Duration + plan.PeerTimeout)
+// expire ends the calls of a connection after the longest time that a row takes, unless the returned function is called
+// before. A deadline of the connection would make each call of a stream read the clock.
+func expire(conn net.Conn, row plan.Spec) func() bool {
+	return time.AfterFunc(row.Warmup+row.Duration+plan.PeerTimeout, func() { interrupt(conn) }).Stop
 }
+
+func interrupt(conn net.Conn) { _ = conn.SetDeadline(time.Unix(1, 0)) }
 
 func echoTCP(conn net.Conn, buf []byte) error {
 	for {
@@ -147,15 +156,24 @@ func (t *tcpTarget) Close() error {
 	return errors.Join(append(t.errs, err)...)
 }
 
-// tcpInitiator is the initiator of the kernel TCP rows. It opens connections for each row.
+const tcpName = "tcp baseline"
+
+// tcpInitiator is the initiator of the rows of a net.Conn. It opens connections for each row.
 type tcpInitiator struct {
-	s    plan.Station
+	name string // in errors
+	mode string // of the results
+	dial func(context.Context) (net.Conn, error)
 	loss float64
 }
 
 func newTCPInitiator(s plan.Station) (Initiator, error) {
 	rates, err := tap.Parse(s.Impair)
-	return &tcpInitiator{s, plan.LossRate(rates)}, err
+	dialer := net.Dialer{Timeout: workload.ConnectTimeout}
+	if s.Local.IsValid() {
+		dialer.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(s.Local, 0))
+	}
+	dial := func(ctx context.Context) (net.Conn, error) { return dialer.DialContext(ctx, "tcp", tcpAddr(s.Peer, s)) }
+	return &tcpInitiator{tcpName, "kernel", dial, plan.LossRate(rates)}, err
 }
 
 func (*tcpInitiator) Close() error { return nil }
@@ -178,7 +196,7 @@ func (i *tcpInitiator) Run(ctx context.Context, row plan.Spec) (result.Result, e
 	for range n {
 		r, took, err := i.measure(ctx, part)
 		if err != nil {
-			return result.Result{}, fmt.Errorf("tcp baseline: %w", err)
+			return result.Result{}, fmt.Errorf("%s: %w", i.name, err)
 		}
 		parts, elapsed = append(parts, r), elapsed+took
 	}
@@ -189,14 +207,18 @@ func (i *tcpInitiator) Run(ctx context.Context, row plan.Spec) (result.Result, e
 
 // measure measures on one connection.
 func (i *tcpInitiator) measure(ctx context.Context, row plan.Spec) (r result.Result, elapsed time.Duration, err error) {
-	conn, err := i.dial(ctx, row)
+	conn, err := i.connect(ctx, row)
 	if err != nil {
 		return r, 0, err
 	}
 	defer conn.Close() // every relevant error was returned before
-	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
+	defer context.AfterFunc(ctx, func() { interrupt(conn) })()
+	defer expire(conn, row)()
 	r = measure.NewResult(row)
-	r.Mode = "kernel"
+	r.Mode = i.mode
+	if row.Op == result.TCPSpin {
+		conn = spinning(conn)
+	}
 	measure := streamTCP
 	if row.Metric == result.Latency {
 		measure = pingTCP
@@ -205,16 +227,12 @@ func (i *tcpInitiator) measure(ctx context.Context, row plan.Spec) (r result.Res
 	return r, elapsed, err
 }
 
-func (i *tcpInitiator) dial(ctx context.Context, row plan.Spec) (net.Conn, error) {
-	dialer := net.Dialer{Timeout: workload.ConnectTimeout}
-	if i.s.Local.IsValid() {
-		dialer.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(i.s.Local, 0))
-	}
-	conn, err := dialer.DialContext(ctx, "tcp", tcpAddr(i.s.Peer, i.s))
+func (i *tcpInitiator) connect(ctx context.Context, row plan.Spec) (net.Conn, error) {
+	conn, err := i.dial(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return conn, errors.Join(impairTCP(conn, i.loss), conn.SetDeadline(deadline(row)), json.NewEncoder(conn).Encode(row))
+	return conn, errors.Join(impairTCP(conn, i.loss), json.NewEncoder(conn).Encode(row))
 }
 
 // pingTCP measures round trips.

@@ -27,6 +27,8 @@ func NewTarget(h *workload.Host, s plan.Station) (Target, error) {
 		return newRawTarget(s)
 	case plan.KindTCP:
 		return newTCPTarget(s)
+	case plan.KindStream:
+		return newStreamTarget(h, s)
 	}
 	return nil, fmt.Errorf("no traffic of kind %q", s.Kind)
 }
@@ -40,6 +42,8 @@ func NewInitiator(h *workload.Host, s plan.Station) (Initiator, error) {
 		return newRawInitiator(s)
 	case plan.KindTCP:
 		return newTCPInitiator(s)
+	case plan.KindStream:
+		return newStreamInitiator(h, s)
 	}
 	return nil, fmt.Errorf("no traffic of kind %q", s.Kind)
 }

@@ -28,13 +28,16 @@ func mainPhasesXDP(cfg *Options, l Link) [][]Phase {
 	if cfg.Full {
 		churned := l.Phase(cfg, KindDAT, "", 1500, churnRow(cfg, TransportXDP))
 		churned.Target.Realtime, churned.Rows[0].Realtime = cfg.Realtime, cfg.Realtime
-		phases = append(phases, churned)
+		phases = append(phases, l.Phase(cfg, KindStream, "", 1500, streamRows(cfg, TransportXDP)...), churned)
 	}
 	for _, mtu := range jumbo {
 		phases = append(phases,
 			l.Phase(cfg, KindRaw, EngineNative, mtu, cfg.row(result.Raw, result.Bandwidth, TransportXDP, frameSize(mtu))),
 			l.Phase(cfg, KindDAT, "", mtu, rowsOf(cfg, result.Bandwidth, TransportXDP, ops)...),
 			l.Phase(cfg, KindTCP, "", mtu, cfg.row(result.TCP, result.Bandwidth, transportTCP, streamSize)))
+		if cfg.Full {
+			phases = append(phases, l.Phase(cfg, KindStream, "", mtu, cfg.row(result.Stream, result.Bandwidth, TransportXDP, streamSize)))
+		}
 	}
 	asavie := l.Phase(cfg, KindRaw, engineAsavie, 1500, rawRows(cfg, result.RawAsavie)...)
 	return filter(cfg, phases, []Phase{asavie})
@@ -47,7 +50,8 @@ func mainPhasesUDP(cfg *Options, l Link) [][]Phase {
 		l.Phase(cfg, KindTCP, "", 0, tcpRows(cfg)...),
 	}
 	if cfg.Full {
-		phases = append(phases, l.Phase(cfg, KindDAT, "", 0, churnRow(cfg, TransportUDP)))
+		phases = append(phases, l.Phase(cfg, KindStream, "", 0, streamRows(cfg, TransportUDP)...),
+			l.Phase(cfg, KindDAT, "", 0, churnRow(cfg, TransportUDP)))
 	}
 	return filter(cfg, phases)
 }
@@ -105,6 +109,17 @@ func churnRow(cfg *Options, transport string) Spec {
 func tcpRows(cfg *Options) (rows []Spec) {
 	for _, metric := range []string{result.Latency, result.Rate, result.Bandwidth} {
 		rows = append(rows, cfg.row(result.TCP, metric, transportTCP, sizeFor(metric)))
+	}
+	if cfg.Full {
+		rows = append(rows, cfg.row(result.TCPSpin, result.Latency, transportTCP, defaultSize))
+	}
+	return rows
+}
+
+// streamRows returns the rows of package stream.
+func streamRows(cfg *Options, transport string) (rows []Spec) {
+	for _, metric := range []string{result.Latency, result.Rate, result.Bandwidth} {
+		rows = append(rows, cfg.row(result.Stream, metric, transport, sizeFor(metric)))
 	}
 	return rows
 }

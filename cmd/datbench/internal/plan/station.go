@@ -7,19 +7,21 @@ const (
 	KindDAT = "dat"
 	KindRaw = "raw"
 	KindTCP = "tcp"
+	// KindStream is for rows of package stream, which run over DAT.
+	KindStream = "stream"
 )
 
 // Station is the configuration of one end: all values that are needed to open it.
 type Station struct {
 	Kind string `json:"kind"`
-	// IA is the provider's name, such as "xdp:eth0"; for KindDAT.
+	// IA is the provider's name, such as "xdp:eth0"; for KindDAT and KindStream.
 	IA string `json:"ia,omitempty"`
 	// Engine and Interface are for KindRaw.
 	Engine    string `json:"engine,omitempty"`
 	Interface string `json:"interface,omitempty"`
 	// PeerMAC is the Ethernet address of the peer, for KindRaw.
 	PeerMAC string `json:"peer_mac,omitempty"`
-	// Local and Peer are the two addresses. Port is the UDP port of KindDAT and KindRaw.
+	// Local and Peer are the two addresses. Port is the UDP port of KindDAT, KindStream and KindRaw.
 	Local netip.Addr `json:"local"`
 	Peer  netip.Addr `json:"peer"`
 	Port  uint16     `json:"port"`

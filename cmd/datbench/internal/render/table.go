@@ -18,6 +18,8 @@ import (
 const (
 	tcpNote = `Latency and rate of tcp are those of Go's net package, blocking, one call per
 message. They depend on where the scheduler puts its threads.`
+	spinNote    = `tcp_spin is tcp whose ends read in a loop and do not block.`
+	streamNote  = `stream is a net.Conn of package stream, used as tcp is.`
 	tcpVethNote = `TCP on veth moves 64 KiB super-frames that are never cut to the MTU: its
 bandwidth compares fairly with the rows at MTU 65000 only.`
 	tcpPlainNote = `TCP runs without TSO, GSO, GRO and checksum offload here; where the rows are
@@ -64,7 +66,7 @@ func groups(results []result.Result) []group {
 
 // rank is the position of an operation in its group.
 func rank(op string) int {
-	return slices.Index([]string{result.Raw, result.RawAsavie, result.Send, result.Write, result.Read, result.TCP}, op)
+	return slices.Index([]string{result.Raw, result.RawAsavie, result.Send, result.Write, result.Read, result.Stream, result.TCP, result.TCPSpin}, op)
 }
 
 // ratio returns a row's figure over that of another operation under the same conditions, as "1.42".
@@ -292,7 +294,15 @@ func count(n uint64) string {
 // renderNotes prints notes below the table.
 func renderNotes(w io.Writer, r *result.Report) {
 	fmt.Fprintf(w, "%s\n%d × %s, kernel %s, %s\n", r.Env.Link, r.Env.CPUs, r.Env.CPU, r.Env.Kernel, r.Env.Go)
-	if slices.ContainsFunc(r.Results, func(res result.Result) bool { return res.Op == result.TCP }) {
+	has := func(op string) bool {
+		return slices.ContainsFunc(r.Results, func(res result.Result) bool { return res.Op == op })
+	}
+	for _, note := range []struct{ op, text string }{{result.Stream, streamNote}, {result.TCPSpin, spinNote}} {
+		if has(note.op) {
+			fmt.Fprintln(w, note.text)
+		}
+	}
+	if has(result.TCP) {
 		fmt.Fprintln(w, tcpNote)
 		if strings.HasPrefix(r.Env.Link, "veth") {
 			fmt.Fprintln(w, vethNote(r))

@@ -60,7 +60,7 @@ func (c *Conn) measure(w workload, r *result.Result) error {
 		return err
 	}
 	defer release()
-	use, base := usage.Start(), c.losses()
+	use, base := usage.Start(), c.Losses()
 	e, err := w.active(c, r)
 	if err != nil {
 		return err
@@ -73,8 +73,8 @@ func (c *Conn) measure(w workload, r *result.Result) error {
 		}
 		e.Tally = &t
 	}
-	lost := c.losses().since(base)
-	r.Retransmits, r.Drops = lost.retransmits+e.Tally.Retransmits, lost.drops+e.Tally.Drops
+	lost := c.Losses().Since(base)
+	r.Retransmits, r.Drops = lost.Retransmits+e.Tally.Retransmits, lost.Drops+e.Tally.Drops
 	e.Spec, e.CoreShare = c.row, []float64{share, e.Tally.CoreShare}
 	measure.Judge(r, e)
 	return c.disconnect()

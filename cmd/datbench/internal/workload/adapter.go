@@ -95,21 +95,21 @@ func (a *Adapter) transport() string {
 	return plan.TransportXDP
 }
 
-// losses has the adapter's counters that a row reports. drops includes the packets that an impairment dropped.
-type losses struct{ retransmits, drops uint64 }
+// Losses has the adapter's counters that a row reports. drops includes the packets that an impairment dropped.
+type Losses struct{ Retransmits, Drops uint64 }
 
-func (a *Adapter) losses() losses {
+func (a *Adapter) Losses() Losses {
 	s, err := a.IA.Stats()
 	if err != nil {
-		return losses{} // the adapter is closed
+		return Losses{} // the adapter is closed
 	}
-	l := losses{s.Retransmits, s.Link.RxDropped + s.Link.TxDropped}
+	l := Losses{s.Retransmits, s.Link.RxDropped + s.Link.TxDropped}
 	for _, t := range a.impaired {
-		l.drops += t.Counts().Dropped
+		l.Drops += t.Counts().Dropped
 	}
 	return l
 }
 
-func (l losses) since(base losses) losses {
-	return losses{l.retransmits - base.retransmits, l.drops - base.drops}
+func (l Losses) Since(base Losses) Losses {
+	return Losses{l.Retransmits - base.Retransmits, l.Drops - base.Drops}
 }

@@ -69,14 +69,14 @@ func (m *meter) record(d time.Duration) {
 
 // mark begins the next interval. Intervals end at multiples of their length, even after an interval that ended late.
 func (m *meter) mark(c *Conn, now time.Time) {
-	m.from, m.done, m.retransmits = now, c.done, c.losses().retransmits
+	m.from, m.done, m.retransmits = now, c.done, c.Losses().Retransmits
 	m.next = m.begin.Add((now.Sub(m.begin)/m.every + 1) * m.every)
 }
 
 func (m *meter) report(c *Conn, now time.Time) {
 	i := result.Interval{
 		Start: m.from.Sub(m.begin).Seconds(), End: now.Sub(m.begin).Seconds(),
-		Msgs: c.done - m.done, Retransmits: c.losses().retransmits - m.retransmits,
+		Msgs: c.done - m.done, Retransmits: c.Losses().Retransmits - m.retransmits,
 	}
 	if m.times != nil {
 		m.timesOf(&i)
