@@ -82,24 +82,7 @@ func serve(ctx context.Context, ia *dat.IA) error {
 	if err != nil {
 		return err
 	}
-	if _, err := ia.CreatePSP(service, s.evd, dat.PSPConsumer); err != nil {
-		return err
-	}
-	about, err := ia.Query()
-	if err != nil {
-		return err
-	}
-	fmt.Printf("serving on %v (%s)\n", about.Address, about.Mode)
-	for ev, err := range s.evd.Events(ctx) {
-		if err != nil {
-			return err
-		}
-		// An error of one client does not affect the other clients.
-		if err := s.handle(ev); err != nil {
-			fmt.Fprintln(os.Stderr, "echo:", err)
-		}
-	}
-	return nil
+	return places.Serve(ctx, ia, s.evd, "echo", service, s.handle)
 }
 
 func (s *server) handle(ev *dat.Event) error {

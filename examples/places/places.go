@@ -1,5 +1,5 @@
-// Package places decides which clients a server accepts. A server has a fixed number of places, one per client. echo,
-// kv and reqresp use the package.
+// Package places decides which clients a server accepts, and has the loop of a server. A server has a fixed number of
+// places, one per client. echo, table and push use the package.
 //
 // A host may have as many places as are free (a dynamic threshold): one host gets half of the places, two get a third
 // each. So idle clients of a few hosts do not keep other hosts out. If all places are taken, a client of a host with

@@ -113,24 +113,7 @@ func serve(ctx context.Context, ia *dat.IA) error {
 	if s.evd, err = ia.CreateEVD(4*maxClients, nil, dat.EVDCR|dat.EVDConnection); err != nil {
 		return err
 	}
-	if _, err := ia.CreatePSP(service, s.evd, dat.PSPConsumer); err != nil {
-		return err
-	}
-	about, err := ia.Query()
-	if err != nil {
-		return err
-	}
-	fmt.Printf("serving on %v (%s)\n", about.Address, about.Mode)
-	for ev, err := range s.evd.Events(ctx) {
-		if err != nil {
-			return err
-		}
-		// An error of one client does not affect the other clients.
-		if err := s.handle(ev); err != nil {
-			fmt.Fprintln(os.Stderr, "table:", err)
-		}
-	}
-	return nil
+	return places.Serve(ctx, ia, s.evd, "table", service, s.handle)
 }
 
 func (s *server) handle(ev *dat.Event) error {

@@ -25,19 +25,15 @@ const grace = time.Second
 
 func main() {
 	c := client{}
-	link := transport.Flags()
-	port := flag.Uint("port", 7000, "port to serve")
-	flag.StringVar(&c.server, "to", "", "HOST:PORT of the server to call; without it, serve")
 	tlsDir := flag.String("tls", "", "directory of cert.pem and key.pem for TLS; a server creates them")
 	flag.IntVar(&c.calls, "calls", 10000, "unary calls of the client, and messages of a stream in both directions")
 	flag.Int64Var(&c.messages, "messages", 10000, "messages of a stream in one direction")
 	flag.IntVar(&c.size, "size", 4096, "bytes of such a message")
-	flag.Parse()
-	transport.Run("grpc", func(ctx context.Context) error {
-		if c.server != "" {
-			return c.run(ctx, link, *tlsDir)
-		}
-		return serve(ctx, link, uint16(*port), *tlsDir)
+	transport.Main("grpc", func(ctx context.Context, link *transport.Transport, port uint16) error {
+		return serve(ctx, link, port, *tlsDir)
+	}, func(ctx context.Context, link *transport.Transport, server string) error {
+		c.server = server
+		return c.run(ctx, link, *tlsDir)
 	})
 }
 

@@ -24,19 +24,15 @@ const grace = 5 * time.Second
 
 func main() {
 	c := client{}
-	link := transport.Flags()
-	port := flag.Uint("port", 7000, "port to serve")
-	flag.StringVar(&c.server, "to", "", "HOST:PORT of the server to ask; without it, serve")
 	tlsDir := flag.String("tls", "", "directory of cert.pem and key.pem for TLS; a server creates them")
 	flag.IntVar(&c.version, "http", 1, "version of HTTP of the client: 1 or 2")
 	flag.IntVar(&c.requests, "requests", 10000, "requests of the client")
 	flag.Int64Var(&c.bytes, "bytes", 64<<20, "bytes that the client downloads and uploads")
-	flag.Parse()
-	transport.Run("http", func(ctx context.Context) error {
-		if c.server != "" {
-			return c.run(ctx, link, *tlsDir)
-		}
-		return serve(ctx, link, uint16(*port), *tlsDir)
+	transport.Main("http", func(ctx context.Context, link *transport.Transport, port uint16) error {
+		return serve(ctx, link, port, *tlsDir)
+	}, func(ctx context.Context, link *transport.Transport, server string) error {
+		c.server = server
+		return c.run(ctx, link, *tlsDir)
 	})
 }
 

@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -38,7 +40,8 @@ func (c *client) connect(ctx context.Context, link *transport.Transport, options
 	return nats.Connect("nats://"+c.server, options...)
 }
 
-func (c *client) run(ctx context.Context, link *transport.Transport) error {
+func (c *client) run(ctx context.Context, link *transport.Transport, server string) error {
+	c.server, c.text = server, strings.Join(flag.Args(), " ")
 	nc, err := c.connect(ctx, link, nats.ReconnectHandler(func(*nats.Conn) { fmt.Println("connected again") }))
 	if err != nil {
 		return err

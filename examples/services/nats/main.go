@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"strings"
 	"sync"
 	"time"
 
@@ -26,21 +25,11 @@ import (
 
 func main() {
 	c := client{}
-	link := transport.Flags()
-	port := flag.Uint("port", 7000, "port to serve")
-	flag.StringVar(&c.server, "to", "", "HOST:PORT of the server; without it, serve")
 	flag.StringVar(&c.subscribe, "subscribe", "", "subject whose messages the client prints")
 	flag.StringVar(&c.publish, "publish", "", "subject of a message; the arguments are its text")
 	flag.IntVar(&c.requests, "requests", 10000, "requests of the client")
 	flag.IntVar(&c.messages, "messages", 100000, "messages of the client")
-	flag.Parse()
-	c.text = strings.Join(flag.Args(), " ")
-	transport.Run("nats", func(ctx context.Context) error {
-		if c.server != "" {
-			return c.run(ctx, link)
-		}
-		return serve(ctx, link, uint16(*port))
-	})
+	transport.Main("nats", serve, c.run)
 }
 
 func serve(ctx context.Context, link *transport.Transport, port uint16) error {

@@ -46,7 +46,8 @@ func newCluster(t *testing.T, n servicetest.Network, m *mesh.Mesh) *cluster {
 	return c
 }
 
-// start starts a node. What it wrote before it was killed is there, because the host goes on; so it need not sync.
+// start starts a node, also one that was killed. The node does not sync its log to disk: a kill loses nothing that it
+// has written, because the host continues.
 func (c *cluster) start(i int) {
 	h := c.network.Hosts[i]
 	c.running[i] = h.Start(c.t, "--self", h.Addr, "--nodes", strings.Join(c.addrs, ","), "--dir", filepath.Join(c.dir, h.Addr),

@@ -60,7 +60,7 @@ func serve(ctx context.Context, link *transport.Transport, o options) (err error
 	return nil
 }
 
-// start starts raft. What it opens is in n.close, also after an error.
+// start starts raft. It adds a function to n.close for everything that it opens, also if it returns an error.
 func (n *node) start(ctx context.Context, link *transport.Transport, o options) error {
 	logger := hclog.New(&hclog.LoggerOptions{Name: "raft", Level: hclog.LevelFromString(o.log), Output: os.Stderr})
 	if err := os.MkdirAll(o.dir, 0o700); err != nil {

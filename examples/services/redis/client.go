@@ -15,14 +15,13 @@ import (
 
 // client asks a server.
 type client struct {
-	server   string // HOST:PORT
 	requests int
 	size     int // of a large value
 }
 
-func (c *client) run(ctx context.Context, link *transport.Transport) error {
+func (c *client) run(ctx context.Context, link *transport.Transport, server string) error {
 	db := redis.NewClient(&redis.Options{
-		Addr:   c.server,
+		Addr:   server,
 		Dialer: link.DialContext,
 		// An error is printed once, by this program.
 		MaxRetries: -1, DialerRetries: 1,

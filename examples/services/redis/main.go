@@ -17,18 +17,9 @@ import (
 
 func main() {
 	c := client{}
-	link := transport.Flags()
-	port := flag.Uint("port", 7000, "port to serve")
-	flag.StringVar(&c.server, "to", "", "HOST:PORT of the server to ask; without it, serve")
 	flag.IntVar(&c.requests, "requests", 10000, "requests of the client")
 	flag.IntVar(&c.size, "size", 1<<20, "bytes of a large value")
-	flag.Parse()
-	transport.Run("redis", func(ctx context.Context) error {
-		if c.server != "" {
-			return c.run(ctx, link)
-		}
-		return serve(ctx, link, uint16(*port))
-	})
+	transport.Main("redis", serve, c.run)
 }
 
 func serve(ctx context.Context, link *transport.Transport, port uint16) error {

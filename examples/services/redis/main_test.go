@@ -15,14 +15,13 @@ func TestRedis(t *testing.T) {
 		requests, size = "300", "1000000"
 	}
 	servicetest.Each(t, func(t *testing.T, n servicetest.Network) {
-		server := n.Hosts[0].Start(t).Await("^serving on ")
-		to := []string{"--to", n.Hosts[0].Addr + ":7000", "--requests"}
-		out := n.Hosts[1].Start(t, append(to, requests, "--size", size)...).Output()
+		server := n.Serve(t)
+		out := n.Ask(t, "--requests", requests, "--size", size).Output()
 		t.Log(out)
 		servicetest.Match(t, out, `GET: `+servicetest.Times+`pipeline: \d+ commands, \d+/s\nlarge value there and back: \d+ bytes: .*\n`)
-		client := n.Hosts[1].Start(t, append(to, "10", "--size", "100000000")...).Await("^pipeline: ")
+		client := n.Ask(t, "--requests", "10", "--size", "100000000").Await("^pipeline: ")
 		client.Interrupt()
 		server.Interrupt()
-		servicetest.Match(t, n.Hosts[1].Start(t, append(to, "1")...).Fails(), `redis: .*(refused|time).*`)
+		servicetest.Match(t, n.Ask(t, "--requests", "1").Fails(), `redis: .*(refused|time).*`)
 	})
 }

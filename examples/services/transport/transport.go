@@ -52,6 +52,21 @@ func (t *Transport) DialContext(ctx context.Context, network, address string) (n
 	return d.DialContext(ctx, network, address)
 }
 
+// Main is the main function of a program with two ends. It parses the flags: those of the program, of Flags, and --port
+// and --to. With --to HOST:PORT it calls ask, otherwise serve.
+func Main(program string, serve func(ctx context.Context, t *Transport, port uint16) error, ask func(ctx context.Context, t *Transport, server string) error) {
+	t := Flags()
+	port := flag.Uint("port", 7000, "port to serve")
+	server := flag.String("to", "", "HOST:PORT of the server; without it, serve")
+	flag.Parse()
+	Run(program, func(ctx context.Context) error {
+		if *server != "" {
+			return ask(ctx, t, *server)
+		}
+		return serve(ctx, t, uint16(*port))
+	})
+}
+
 // Run runs a program until it has ended or ^C ends its context. It prints an error and exits with status 1 if the
 // program has failed. The program closes its listener and its connections before it returns; the last of them closes
 // the adapter.

@@ -22,6 +22,36 @@ type Host struct {
 	start func(*exec.Cmd) error
 }
 
+// Serve starts the server of the example on the first host.
+func (n Network) Serve(t *testing.T, args ...string) *Process {
+	t.Helper()
+	return n.Hosts[0].Start(t, args...).Await("^serving on ")
+}
+
+// Ask starts a client of that server on the second host.
+func (n Network) Ask(t *testing.T, args ...string) *Process {
+	t.Helper()
+	return n.Hosts[1].Start(t, append([]string{"--to", n.Hosts[0].Addr + ":7000"}, args...)...)
+}
+
+// Interrupted checks that ^C ends a client and then its server, after the client has printed a line that matches a
+// regular expression.
+func (n Network) Interrupted(t *testing.T, pattern string, args ...string) {
+	t.Helper()
+	server := n.Serve(t)
+	n.Ask(t, args...).Await(pattern).Interrupt()
+	server.Interrupt()
+}
+
+// EachTLS runs a test as Each does, without TLS and with TLS. The test gets the flags of both ends.
+func EachTLS(t *testing.T, f func(t *testing.T, n Network, flags []string)) {
+	t.Helper()
+	Each(t, func(t *testing.T, n Network) {
+		t.Run("plain", func(t *testing.T) { f(t, n, nil) })
+		t.Run("TLS", func(t *testing.T) { f(t, n, []string{"--tls", t.TempDir()}) })
+	})
+}
+
 // Each runs a test on every network of two hosts that this process may use, one after the other.
 func Each(t *testing.T, f func(*testing.T, Network)) {
 	t.Helper()

@@ -1,0 +1,32 @@
+package places
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/datxdp/datxdp/dat"
+)
+
+// Serve listens at a service and prints the address of the server. Then it calls handle for each event of the dispatcher
+// evd until ctx is done. If handle returns an error, Serve prints it and continues, because an error of one client does
+// not affect the other clients.
+func Serve(ctx context.Context, ia *dat.IA, evd *dat.EVD, program string, service dat.ConnQual, handle func(*dat.Event) error) error {
+	if _, err := ia.CreatePSP(service, evd, dat.PSPConsumer); err != nil {
+		return err
+	}
+	about, err := ia.Query()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("serving on %v (%s)\n", about.Address, about.Mode)
+	for ev, err := range evd.Events(ctx) {
+		if err != nil {
+			return err
+		}
+		if err := handle(ev); err != nil {
+			fmt.Fprintf(os.Stderr, "%s: %v\n", program, err)
+		}
+	}
+	return nil
+}
