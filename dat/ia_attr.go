@@ -11,13 +11,15 @@ import (
 const (
 	maxEPs  = 1<<18 - 1
 	maxEVDs = 1 << 20
-	maxPZs  = 1 << 16
+	maxPZs  = 1 << 20 // more than endpoints: package stream gives each stream a zone, and one address may have 65536 streams
 	maxLMRs = 1<<20 - 2048
 	maxRMRs = maxLMRs
 	maxSRQs = 1 << 16
 	// maxRegion is the maximum size of one region in bytes.
 	maxRegion = 1 << 40
 )
+
+const _ = uint(maxPZs - maxEPs) // does not compile if there are fewer zones than endpoints
 
 // Version of the API and of this provider.
 const (

@@ -2,8 +2,9 @@
 // places, one per client. echo, table and push use the package.
 //
 // A host may have as many places as are free (a dynamic threshold): one host gets half of the places, two get a third
-// each. So idle clients of a few hosts do not keep other hosts out. If all places are taken, a client of a host with
-// fewer places replaces a client whose connection is not established.
+// each. So idle clients of one or two hosts do not keep other hosts out. Those of seven hosts can take all of 64 places,
+// because each host may have half of what the others have left. If all places are taken, a client of a host with fewer
+// places replaces a client whose connection is not established.
 //
 // A Table belongs to the goroutine that handles the server's events.
 package places
