@@ -3,9 +3,11 @@ package stream_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log"
+	"syscall"
 
 	"github.com/datxdp/datxdp/stream"
 )
@@ -20,6 +22,9 @@ func Example() {
 	}()
 
 	answer, err := client(ctx, "udp:127.0.0.4", "127.0.0.3:7000")
+	for errors.Is(err, syscall.ECONNREFUSED) { // the server does not listen yet
+		answer, err = client(ctx, "udp:127.0.0.4", "127.0.0.3:7000")
+	}
 	if err != nil {
 		log.Fatal(err)
 	}

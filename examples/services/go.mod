@@ -47,8 +47,8 @@ require (
 )
 
 require (
-	github.com/cilium/ebpf v0.22.0
-	github.com/vishvananda/netlink v1.3.1
+	github.com/cilium/ebpf v0.22.0 // indirect
+	github.com/vishvananda/netlink v1.3.1 // indirect
 	github.com/vishvananda/netns v0.0.5 // indirect
 	go.uber.org/goleak v1.3.0
 	golang.org/x/sys v0.49.0 // indirect
