@@ -56,13 +56,13 @@ var (
 // The queue length of evd is the backlog: the maximum number of requests that wait in evd. Each waiting request takes
 // one slot of the backlog. While no slot is free, further requests are refused. Completions in evd do not take slots of
 // the backlog, so a burst of requests cannot cause completions to be lost. Two dynamic thresholds keep one requester
-// from filling the backlog. A request is also refused in these two cases:
+// from filling a long backlog. A request is also refused in these two cases:
 //
-//   - The requester's address already holds at least 7 slots for each free slot. So one address can fill a backlog of
-//     up to 7 slots, and 7/8 of a longer backlog.
-//   - The requester's network (IPv4 /24, IPv6 /64) already holds at least 15 slots for each free slot. For a requester
-//     whose address holds no slot, the limit is 60 slots for each free slot while at least two slots are free. So a new
-//     address is still admitted when other addresses of its network have reached the limit of 15.
+//   - The requester's address already holds at least 7 times as many slots as are free. So one address can fill 7/8 of
+//     a backlog, or all of a backlog of up to 7 slots.
+//   - The requester's network (IPv4 /24, IPv6 /64) already holds at least 15 times as many slots as are free. If the
+//     requester's address holds no slot, and at least two slots are free, the limit is 60 times as many. So a new
+//     address is still admitted when other addresses of its network have reached the lower limit.
 //
 // With PSPConsumer, the consumer passes an endpoint to CR.Accept. With PSPProvider, the provider creates an endpoint
 // for each request, in state EPTentativeConnectionPending. CR.Query returns that endpoint. The consumer sets its zone

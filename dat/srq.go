@@ -48,7 +48,7 @@ type SRQParam struct {
 //
 //   - The multi-packet messages from one address together hold at most half of the receives.
 //   - A message that is incomplete has a budget of 900 ms. The budget decreases while no receive is available and other
-//     endpoints wait. Each MiB of the message that arrives adds one second, but the budget never exceeds 900 ms. When
+//     endpoints wait. It increases by 1 ms for each KiB of the message that arrives, up to 900 ms again. When
 //     the budget is used up, the connection of the message ends with BreakUnfinished, and the receive completes with
 //     DTOFlushed. The sender gets EventBroken and a completion with DTOTransport. The sender may connect again.
 //   - If that budget falls to 800 ms, messages of the same peer wait behind messages of other peers for 10 s.
@@ -69,7 +69,7 @@ var errSRQInUse = with(ErrInvalidState, SubInvalidStateSRQInUse)
 
 // CreateSRQ creates a shared receive queue without receives (dat_srq_create). Its receives use memory of the zone pz.
 // Errors: ErrInvalidHandle (pz), ErrInvalidParameter (attributes), ErrInsufficientResources (MaxRecvDTOs is above
-// 262144, or IAAttr.MaxSRQs exist).
+// 262144, or the adapter has IAAttr.MaxSRQs shared receive queues already).
 func (ia *IA) CreateSRQ(pz *PZ, attr SRQAttr) (*SRQ, error) {
 	if err := ia.lock(); err != nil {
 		return nil, err

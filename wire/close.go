@@ -128,8 +128,9 @@ func (c *Conn) release() {
 	c.eng.link.Release(c.path)
 }
 
-// leave removes the connection from every list of the engine. The connection keeps its slot, its path and its place in
-// the quota of connections. The result passive is true if it has such a place, because it was requested by the peer.
+// leave removes the connection from every list of the engine. It frees neither the connection's slot nor its path nor
+// its place in the quota of connections. Only a connection that the peer has requested has such a place; for it, the
+// result passive is true.
 func (c *Conn) leave() (passive bool) {
 	e := c.eng
 	c.dropAllEarly()

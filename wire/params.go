@@ -192,10 +192,10 @@ const (
 	// time in which an empty bucket fills.
 	replyBurst  = 64
 	replyPeriod = 10 * time.Millisecond
-	// replyShare and replyPrefix divide the tokens of one replyPeriod. An address may take at most replyShare × the
-	// number of tokens left. So an address that is alone gets 22 of 64 tokens: 42 are left then, and half of them is
-	// not more than 22. A network may take at most replyPrefix × the number of tokens left, so a network that is alone
-	// gets half of them (32).
+	// replyShare and replyPrefix divide the tokens of one replyPeriod. An address gets another token only while it has
+	// taken fewer than replyShare × the number of tokens left. So an address that is alone gets 22 of 64 tokens. A
+	// network gets another token only while it has taken fewer than replyPrefix × the number of tokens left. So a
+	// network that is alone gets 32.
 	replyShare  = 1.0 / 2
 	replyPrefix = 1
 )

@@ -6,8 +6,8 @@ import "github.com/datxdp/datxdp/wire/internal/wheel"
 // timer may send a packet. If more are due, the others wait.
 //
 // While tens of thousands of peers are silent, the engine may handle their timers all the time, and each timer is late.
-// Other peers must not wait for these timers. So the timers of silent peers are in a wheel of their own. It gets what
-// the other wheel leaves of a Poll, and at least one timer.
+// Other peers must not wait for these timers. So the timers of silent peers are in a wheel of their own. A Poll handles
+// the due timers of the other wheel first, and then as many timers of silent peers as the bound allows, at least one.
 type timers struct {
 	prompt, silent *wheel.Wheel
 	fire           func(slot int32)

@@ -50,7 +50,7 @@ const (
 	// connections to a closed port, a ping-pong over loopback on another connection stops for 120 to 830 ms if
 	// searchBatch is 64, and for 20 ms if it is 8.
 	searchBatch = 8
-	// searchSlots bounds the slots of the connection table that one Poll searches, with or without such a connection.
+	// searchSlots bounds the slots of the connection table that one Poll searches, whether or not it finds connections.
 	// With 512, the search of a table of 65,000 free slots takes 128 Polls. With 8, it took 8192.
 	searchSlots = 512
 )
@@ -207,10 +207,11 @@ func (e *Engine) closedSince(p link.Path, t Time) *closedPort {
 // portClosedSince reports whether a packet sent to the peer's port at time t or later was refused.
 func (c *Conn) portClosedSince(t Time) bool { return c.eng.closedSince(c.path, t) != nil }
 
-// peerEnded breaks a connection because the peer process has ended without sending Close. If the peer's kernel has
-// refused a packet that left after the last packet from the peer arrived, peerEnded also records that the process
-// behind the peer's port has ended. From then on, the other connections to the port end without sending Close. An
-// exception is a connection that has received a packet since the refused packet was sent: its peer may still run.
+// peerEnded breaks a connection because the peer process has ended without sending Close.
+//
+// The peer may have sent nothing since its kernel refused a packet. Then peerEnded also records that the process behind
+// the peer's port has ended. From then on, the other connections to the port end without sending Close. An exception is
+// a connection that has received a packet since the refused packet was sent: its peer may still run.
 func (c *Conn) peerEnded() {
 	if k := c.eng.closedSince(c.path, c.lastHeard); k != nil {
 		k.peerEnded = true

@@ -106,8 +106,8 @@ func (d *Driver) poll(now wire.Time, role wire.Role) (busy, yield bool) {
 }
 
 // Post makes the engine process what was posted on c. If the engine is owned, Post rings the doorbell, and the owner
-// processes the post. If the background owner polls for several waiters, Post also rings the doorbell only: the next
-// poll sends what all of them have posted with one system call.
+// processes the post. While the background owner polls for several waiters, Post rings the doorbell even if the engine
+// is free at the moment. So the next poll sends the posts of all waiters with one system call.
 func (d *Driver) Post(c *wire.Conn) {
 	if d.pollsSoon() {
 		if d.engine.Ring(c); d.Phase() == Polling { // otherwise the background owner may have missed the doorbell

@@ -144,9 +144,10 @@ func (n *network) waits(now wire.Time) bool {
 	return true
 }
 
-// tryRead stands for a read of the eventfd, and is called twice. The first call makes the eventfd readable and returns
-// false, so that the goroutine blocks until the network poller finds the event. The second call returns true. It reads
-// nothing: the poller is edge-triggered, so it reports the next write even if this one was not read.
+// tryRead is the function that leave passes to RawConn.Read, which calls it until it returns true. The first call makes
+// the eventfd readable and returns false, so that the goroutine blocks until the network poller finds this event. The
+// second call returns true. Neither reads the eventfd: the poller is edge-triggered, so it reports the next write even
+// if this one was not read.
 func (n *network) tryRead(fd uintptr) bool {
 	if n.left = !n.left; n.left {
 		_, _ = unix.Write(int(fd), one[:])

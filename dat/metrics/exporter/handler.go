@@ -23,8 +23,8 @@ const (
 	maxPages      = 8
 )
 
-// walkInterval is the minimum time from the end of a page of connections to the beginning of the next page. Without
-// this limit, clients could slow the data path, because a page visits every connection of every adapter.
+// walkInterval is the minimum time between two answers to requests for /debug/connections. Without this limit, clients
+// could slow the data path, because each answer visits every connection of every adapter.
 const walkInterval = time.Second
 
 const index = `<!DOCTYPE html>

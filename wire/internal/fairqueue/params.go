@@ -19,10 +19,10 @@ const (
 	SlowMessage = 100 * time.Millisecond
 	SlowTime    = 10 * time.Second
 	MaxSlow     = 1024
-	// ProvenTime is the time after which a peer without slow messages has proven itself. An attacker who wants to hold
-	// buffers as a proven peer must send no slow message (see SlowMessage) for that long, before each slow message.
+	// ProvenTime is how long a peer must send no slow message (see SlowMessage) until it is a proven peer. A slow message
+	// makes it an unproven peer again. So an attacker can send one slow message as a proven peer in each ProvenTime.
 	ProvenTime = time.Minute
-	// ProvenTurns is the number of turns in a row that proven peers get while others wait. Then another peer gets a
-	// turn.
+	// ProvenTurns is the number of consecutive turns that proven peers get while unproven peers wait. Then an unproven
+	// peer gets a turn.
 	ProvenTurns = 8
 )

@@ -48,8 +48,8 @@ type arbiter struct {
 type holder struct {
 	request
 	since time.Time
-	// measured is set when the current row has been measured. After the last row of the job the target will be free
-	// soon, so the arbiter then queues requests of other jobs instead of refusing them.
+	// measured is set when the current row has been measured. If that row is also the last one of the job, the target
+	// will be free soon, so the arbiter queues the requests of other jobs. At all other times it refuses them.
 	measured bool
 }
 

@@ -37,8 +37,8 @@ type DATTarget struct {
 	refusals sampler
 	// log, if not nil, reports the rows served and the rows that failed.
 	log func(format string, args ...any)
-	// mu guards err and rowErr. err is the error that ended serve. rowErr is the error of the first failed row that was
-	// not logged.
+	// mu guards err and rowErr. err is the error that ended serve. Without a log, rowErr is the error of the first row
+	// that failed.
 	mu          sync.Mutex
 	err, rowErr error
 }
