@@ -71,13 +71,14 @@ type EVDParam struct {
 	Flags EVDFlags
 }
 
-// CreateEVD creates an event dispatcher, enabled and waitable (dat_evd_create). The argument flags says which kinds of
-// events the dispatcher accepts; any combination is legal. The dispatcher holds up to qlen events. With EVDCR, it holds
-// up to qlen connection requests in addition. CreatePSP says how many of these connection requests may come from one
-// address. Notifications trigger cno; a nil cno means that they trigger nothing.
+// CreateEVD creates an event dispatcher, enabled and waitable (dat_evd_create). The argument flags names the event
+// streams, the kinds of events that the dispatcher accepts; any combination is legal. The dispatcher holds up to qlen
+// events. With EVDCR, it holds up to qlen connection requests in addition. CreatePSP says how many of these connection
+// requests may come from one address. Notifications trigger cno; a nil cno means that they trigger nothing.
 //
-// Errors: ErrInvalidHandle (the CNO is freed or belongs to another IA), ErrInvalidParameter (qlen below 1, no stream,
-// or an unknown stream), ErrInsufficientResources (qlen above IAAttr.MaxEVDQLen, or IAAttr.MaxEVDs exist).
+// Errors: ErrInvalidHandle (the CNO is freed or belongs to another IA), ErrInvalidParameter (qlen below 1, no event
+// stream, or an unknown one), ErrInsufficientResources (qlen above IAAttr.MaxEVDQLen, or the adapter has IAAttr.MaxEVDs
+// event dispatchers already).
 func (ia *IA) CreateEVD(qlen int, cno *CNO, flags EVDFlags) (*EVD, error) {
 	if err := ia.lock(); err != nil {
 		return nil, err

@@ -2,9 +2,8 @@ package wire
 
 import "sync"
 
-// A value of type doorbells has the connections on which goroutines have posted that do not own the engine. Such a
-// goroutine appends the connection to rungConns. The owner of the engine takes the whole list at once. Both hold the
-// mutex bellMu.
+// A value of type doorbells has connections with new posts. A goroutine that posts, but does not own the engine, appends
+// the connection to rungConns. The owner of the engine takes the whole list at once. Both hold the mutex bellMu.
 type doorbells struct {
 	bellMu     sync.Mutex
 	rungConns  []*Conn

@@ -83,10 +83,9 @@ const (
 	// resumeAckEvery.
 	resumeAckBatch = 32
 	resumeAckEvery = time.Millisecond
-	// resumeAckPause limits how often a round of Acks begins that no timer shows to be necessary. If no timer was due
-	// between two Polls that are suspendTime or more apart, the engine cannot know whether the process was suspended or
-	// idle. It then starts a round (see the comment in suspend.go) only if the last round started at least
-	// resumeAckPause before.
+	// If no timer was due between two Polls that are suspendTime or more apart, the engine cannot know whether the
+	// process was suspended or idle. It then starts a round of Acks (see the comment in suspend.go) only if the last
+	// round started at least resumeAckPause before.
 	resumeAckPause = time.Second
 
 	// maxReceive is the largest number of frames that one Poll receives. maxTransmit is the largest number of packets
@@ -139,10 +138,9 @@ const (
 	maxConns   = 1<<slotBits - 1
 	maxEngines = 1 << engineBits
 	// maxHalfOpen is the number of places for half-open connection requests of an engine. An address may hold at most
-	// halfOpenShare × the number of free places. So an address that is alone gets 456 places: with 455 places it may
-	// take one more, because 1/8 of the 3641 free places is more than 455. A network may hold at most halfOpenPrefix ×
-	// the number of free places, so a network that is alone gets 1366 places. The limits shrink with the free places:
-	// 64 addresses at their limits leave 4096/(1+64/8) = 455 places free.
+	// halfOpenShare × the number of free places, so an address that is alone gets 456 places. A network may hold at most
+	// halfOpenPrefix × the number of free places, so a network that is alone gets 1366 places. The limits shrink with
+	// the free places: 64 addresses at their limits leave 4096/(1+64/8) = 455 places free.
 	maxHalfOpen    = 4096
 	halfOpenShare  = 1.0 / 8
 	halfOpenPrefix = 1.0 / 2

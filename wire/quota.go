@@ -37,8 +37,8 @@ func (q *quota) hasPlace(a netip.Addr) bool {
 	return !full
 }
 
-// holderAtLimit reports whether a threshold denies an address another place. The result holder is the address or
-// network at its threshold.
+// holderAtLimit reports whether address a may have no further place, because a itself or its network has reached its
+// threshold. If so, it also returns which of the two.
 func (q *quota) holderAtLimit(a netip.Addr) (holder netip.Prefix, ok bool) {
 	addr, network := holders(addressOf(a))
 	free := float64(q.places - q.used)

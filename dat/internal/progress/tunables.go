@@ -32,7 +32,7 @@ const (
 	// for the core.
 	emptyPolls = 64
 	// lookInterval is the interval at which spinning goroutines ask the kernel whether network events wait. This takes
-	// some 0.3 µs. For the time soonAfter after each question that found events, the interval is soonInterval. If the
+	// some 0.3 µs. When a question has found events, the interval is soonInterval for a time of soonAfter. If the
 	// goroutines cannot ask, they block at the interval blindInterval instead, so that the scheduler looks at the
 	// network; this takes 2 µs. BenchmarkBesideWaiters measures the effect.
 	lookInterval  = 10 * time.Microsecond

@@ -27,8 +27,8 @@ const (
 
 // Wait waits until w is ready, the time limit has passed or the channel done is closed. At first, it polls the engines.
 // After waitSpin (some tens of microseconds) without a packet, it parks, and the background owners poll the engines. If
-// more than maxPollers goroutines would poll, all waiters park at once, and the background owners poll for all of them.
-// They do so until packets stop, or for checkInterval.
+// more than maxPollers goroutines would poll, all waiters park immediately, and the background owners poll for all of
+// them. This ends when packets stop, and at the latest after checkInterval.
 func (g *Group) Wait(w Waiting, limit wire.Time, done <-chan struct{}) Outcome {
 	for {
 		outcome, ended := g.spin(w, limit, done)
@@ -55,8 +55,8 @@ func ending(w Waiting, now, limit wire.Time, done <-chan struct{}) (outcome Outc
 	return 0, false
 }
 
-// The method spin polls the engines until the wait ends. The result ended is false if the caller must park instead: no
-// packet has come for waitSpin, or too many goroutines wait.
+// The method spin polls the engines until the wait ends, and returns true with the outcome. It returns false if the
+// caller must park instead: no packet has come for waitSpin, or too many goroutines wait.
 func (g *Group) spin(w Waiting, limit wire.Time, done <-chan struct{}) (outcome Outcome, ended bool) {
 	if w.Ready() {
 		return Ready, true

@@ -34,10 +34,10 @@ type arbiter struct {
 	// holder is the job that has the target; nil if none has.
 	holder *holder
 	// A row may have several connections, and each connection has its own request. rowQueue has the requests for the
-	// first connection of each row.
+	// first connection of each row. joinRequests has the requests for the second and later connections of the current
+	// row, which is the holder's.
 	rowQueue []request
-	// admit appends a request to rowQueue, and then sends to queueChanged, which wakes awaitHolder. joinRequests has
-	// the requests for the other connections of the holder's row.
+	// admit appends a request to rowQueue, and then sends to queueChanged, which wakes awaitHolder.
 	queueChanged chan struct{}
 	joinRequests chan request
 	// penalties has the addresses whose rows failed.

@@ -145,8 +145,8 @@ func (t *DATTarget) serve(ctx context.Context) error {
 }
 
 // settle ends the penalty of a client whose row succeeded, and begins a penalty if the row failed. A client that
-// disconnected is not penalised. Only the target of `datbench server` has a log. Any other target has only one client,
-// the command that made it, so it penalises nobody.
+// disconnected is not penalised. Only the target of `datbench server` penalises clients; it is the one that has a log.
+// Every other target has only one client: the command that made the target.
 func (t *DATTarget) settle(from netip.Addr, err error) {
 	switch {
 	case t.log == nil:

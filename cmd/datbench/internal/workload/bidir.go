@@ -7,7 +7,7 @@ import (
 )
 
 // shapeBoth returns the shape (numbers of buffers) of a bidirectional stream, in which each side sends and receives.
-// The slots into which a side reads are not the slots from which its peer reads.
+// In an RDMA read stream, a side has two kinds of slots: its own reads go into the one, and the peer reads from the other.
 func shapeBoth(r plan.Spec) (i, t shape) {
 	i, t = shapes[r.Op](r)
 	both := shape{numSources: stages, rdmaSlots: i.rdmaSlots + t.rdmaSlots, messageSlots: max(i.messageSlots, t.messageSlots), numRequests: max(i.numRequests, t.numRequests)}
