@@ -19,9 +19,9 @@ func fold(crc uint32, b []byte) uint32 { return foldBy(&theFactors, crc, b) }
 //
 // The checksum is the remainder of the input, read as a polynomial, after division by the CRC polynomial. Folding
 // removes 16 bytes and adds a value with the same remainder to later bytes (exclusive or). So the remainder of the
-// whole input stays the same. foldBy folds up to 256 bytes in one step, until 16 bytes and a rest of less than 64 bytes
-// are left. The checksum of these bytes is the checksum of the whole input (V. Gopal and others, "Fast CRC Computation
-// for Generic Polynomials Using PCLMULQDQ Instruction", Intel, 2009).
+// whole input stays the same. foldBy folds up to 256 bytes in one step. It stops when less than 64 bytes of the input
+// are not folded yet; the folded bytes have become 16 bytes. The checksum of what is left is the checksum of the whole
+// input (V. Gopal and others, "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel, 2009).
 //
 //go:noescape
 func foldBy(f *factors, crc uint32, b []byte) uint32

@@ -232,8 +232,8 @@ func (q *Queue[W]) nextOf(net *network[W], c class) *Flow[W] {
 	return nil
 }
 
-// enqueue adds f to the end of the waiting flows of its peer. If f is the first of them, the peer goes to the
-// end of the list of its class. A flow that already waits keeps its place.
+// enqueue adds f to the end of the waiting flows of its peer. If no other flow of the peer waits, the peer goes to the end
+// of the list for its class (proven, unproven or slow peers). A flow that already waits keeps its place.
 func (q *Queue[W]) enqueue(f *Flow[W], waiter W, now clock.Time) {
 	p := f.peer
 	q.advance(now)
