@@ -20,7 +20,7 @@ const (
 	// turns, each for 10 to 100 µs: one for messages, and one for the completions of writes. Each of them is faster if
 	// it polls. If a third goroutine waits, it is faster to park all and let the background owner poll for them: 32
 	// goroutines with a request each make 41,000 requests a second if all poll, and 175,000 if none does
-	// (BenchmarkServices in package dat, GOMAXPROCS 2).
+	// (BenchmarkServices in package dat, GOMAXPROCS 2, real-time priority).
 	maxPollers = 2
 	// starvedAfter is how long after its last poll the background owner is taken to wait for a processor. Meanwhile
 	// goroutines that post do not leave their posts to it.
