@@ -22,7 +22,7 @@ type Sleeper struct {
 	timer int
 	bell  int // the eventfd
 
-	inUse  atomic.Bool        // a goroutine is inside Sleep
+	inUse  atomic.Bool        // a goroutine sleeps in the network poller
 	fd     int                // the descriptor that Sleep watches
 	armed  bool               // the epoll instance watches fd
 	ready  func(uintptr) bool // isReady, so that Sleep allocates nothing
