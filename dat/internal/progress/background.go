@@ -12,12 +12,14 @@ type background struct {
 	polls    uint64        // value of Driver.polls at the last pass
 	busyAt   wire.Time     // when a poll of the background owner last moved packets, or when it took over from callers
 	check    *time.Timer   // in phase Watching: fires when the next check is due
+	passes   emptyRun      // number of consecutive passes that moved no packets
 	reviewed wire.Time     // when runPass last reset Group.shared
 	pause    time.Duration // in phase Watching: interval between checks
 }
 
 // pass is the result of one pass of the background owner's loop.
 type pass struct {
+	shared bool      // the background owner polls for several waiters
 	driven bool      // callers own the engine, or have polled it since the last pass
 	busy   bool      // the background owner's poll moved packets
 	next   wire.Time // the engine's next deadline
@@ -41,7 +43,7 @@ func (d *Driver) run() {
 			if p.busy {
 				b.busyAt, b.pause = now, checkInterval
 			}
-			yield(Background, p.busy, false)
+			yield(Background, p.busy, b.passes.count(p.busy, emptyPasses))
 			b.network.look(now)
 		}
 	}
@@ -69,16 +71,17 @@ func (b *background) runPass(now wire.Time) (p pass) {
 		b.reviewed = now
 		b.shared.Store(false) // if several goroutines still wait, one of them sets it again
 	}
-	p.driven = b.Driver.polls != b.polls && !b.shared.Load()
+	p.shared = b.shared.Load()
+	p.driven = b.Driver.polls != b.polls && !p.shared
 	b.polls = b.Driver.polls
 	if !p.driven {
-		if b.shared.Load() {
+		if p.shared {
 			b.servedAt.Store(int64(now))
 		}
 		p.busy = b.engine.Poll(now)
 		p.next = b.engine.Next()
 	}
-	phase := p.phase(now, now.Sub(b.busyAt), b.spin())
+	phase := p.phase(now, now.Sub(b.busyAt))
 	if phase == Sleeping {
 		b.shared.Store(false)
 	}
@@ -90,17 +93,12 @@ func (b *background) runPass(now wire.Time) (p pass) {
 	return p
 }
 
-// spin returns how long the background owner polls after the last packet.
-func (b *background) spin() time.Duration {
-	if b.shared.Load() {
-		return waitSpin
+// phase returns the phase after a pass at time now. The argument quiet is the time since packets last moved.
+func (p pass) phase(now wire.Time, quiet time.Duration) Phase {
+	spin := idleSpin
+	if p.shared {
+		spin = waitSpin
 	}
-	return idleSpin
-}
-
-// phase returns the phase after a pass at time now. The argument quiet is the time since packets last moved. The
-// argument spin is how long the background owner polls after that.
-func (p pass) phase(now wire.Time, quiet, spin time.Duration) Phase {
 	switch {
 	case p.driven:
 		return Watching

@@ -20,8 +20,10 @@ func TestPhaseAfterPass(t *testing.T) {
 		"a deadline that is over":   {pass{next: now}, time.Hour, Polling},
 		"nothing for a short time":  {pass{next: Forever}, idleSpin - 1, Polling},
 		"nothing for a longer time": {pass{next: now + 1}, idleSpin, Sleeping},
+		"several goroutines wait":   {pass{next: Forever, shared: true}, waitSpin - 1, Polling},
+		"they wait for longer":      {pass{next: Forever, shared: true}, waitSpin, Sleeping},
 	} {
-		if got := c.pass.phase(now, c.quiet, idleSpin); got != c.want {
+		if got := c.pass.phase(now, c.quiet); got != c.want {
 			t.Errorf("%s: phase %d, want %d", name, got, c.want)
 		}
 	}

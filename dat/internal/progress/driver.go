@@ -36,8 +36,8 @@ type Driver struct {
 	asleep  *atomic.Int32 // of the group
 	shared  *atomic.Bool  // of the group
 
-	polls uint64 // number of polls by callers, and of posts by callers that take completions; guarded by the token
-	empty int    // number of consecutive empty polls by callers; guarded by the token
+	polls uint64   // number of polls by callers, and of posts by callers that take completions; guarded by the token
+	empty emptyRun // number of consecutive empty polls by callers; guarded by the token
 
 	phase    atomic.Uint32 // Phase of the background owner
 	servedAt atomic.Int64  // wire.Time of the last poll by the background owner for several waiters
@@ -100,7 +100,7 @@ func (d *Driver) poll(now wire.Time, role wire.Role) (busy, yield bool) {
 	if d.sleeping() && (busy || d.engine.Next() <= now) {
 		d.wake()
 	}
-	yield = d.countEmpty(busy)
+	yield = d.empty.count(busy, emptyPolls)
 	d.disown(role)
 	return busy, yield
 }

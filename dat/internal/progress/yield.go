@@ -13,8 +13,8 @@ import (
 //     consumer, such as one that just got a message, would have to wait for a scheduling quantum.
 //   - The poll was made by the background owner: other goroutines run, such as one that waited for the received
 //     packets.
-//   - The argument thread is true, because there were emptyPolls consecutive empty polls: other threads that wait for
-//     this core run (sched_yield).
+//   - The argument thread is true, because there were emptyPolls consecutive empty polls by callers, or emptyPasses
+//     consecutive empty passes of the background owner: other threads that wait for this core run (sched_yield).
 func yield(role wire.Role, busy, thread bool) {
 	if thread {
 		yieldThread()
@@ -25,13 +25,16 @@ func yield(role wire.Role, busy, thread bool) {
 	}
 }
 
-// countEmpty counts consecutive empty polls by callers. It returns true if the calling thread should yield now. Only
-// the owner of the engine may call countEmpty.
-func (d *Driver) countEmpty(busy bool) (yield bool) {
+// emptyRun is a number of consecutive empty polls.
+type emptyRun int
+
+// count counts a poll. The argument busy is true if the poll moved packets. The result is true after every n-th
+// consecutive empty poll; the thread should yield then.
+func (r *emptyRun) count(busy bool, n emptyRun) (yieldThread bool) {
 	if busy {
-		d.empty = 0
+		*r = 0
 		return false
 	}
-	d.empty++
-	return d.empty%emptyPolls == 0
+	*r++
+	return *r%n == 0
 }

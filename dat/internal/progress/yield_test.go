@@ -46,15 +46,16 @@ func TestWaiterYields(t *testing.T) {
 	}
 }
 
-// The calling thread yields after every 64 consecutive empty polls.
+// The thread yields after every n-th consecutive empty poll.
 func TestThreadYields(t *testing.T) {
-	x := newFake()
+	const n = 16
+	var r emptyRun
 	for range 3 {
-		if x.countEmpty(true) {
+		if r.count(true, n) {
 			t.Error("the thread yields after a poll that moved packets")
 		}
-		for i := 1; i <= 2*emptyPolls; i++ {
-			if yields := x.countEmpty(false); yields != (i%emptyPolls == 0) {
+		for i := 1; i <= 2*n; i++ {
+			if yields := r.count(false, n); yields != (i%n == 0) {
 				t.Errorf("empty poll %d: the thread yields: %v", i, yields)
 			}
 		}
