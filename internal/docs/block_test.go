@@ -21,6 +21,9 @@ type block struct {
 	output string // the text block that follows
 }
 
+// ofExample reports whether the block is for the examples.
+func (b block) ofExample() bool { return strings.HasPrefix(b.file, "examples/") }
+
 func (b block) String() string { return fmt.Sprintf("%s:%d", b.file, b.line) }
 
 // documents returns the files whose commands are for users.
@@ -106,6 +109,9 @@ type plan struct {
 	fails bool
 	add   []addition
 }
+
+// runs reports whether the commands are run.
+func (p plan) runs() bool { return p.kind != "make" && p.kind != "not here" }
 
 // nobody runs a command without privilege. The command can gain capabilities only from a file.
 var nobody = []string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"}

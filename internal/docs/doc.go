@@ -18,4 +18,6 @@
 // In a block, a comment behind a command says where the command runs. "on one host" and "in one terminal" begin
 // commands that keep running; "on the other" means the other host. If a text block follows, the commands must print its
 // words; "…" matches anything.
+//
+// With -short the test runs only the commands of the examples. Those are run as they are written, without more flags.
 package docs

@@ -2,6 +2,7 @@ package docs
 
 import (
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -53,6 +54,39 @@ func TestSyntax(t *testing.T) {
 		}
 	}
 }
+
+// TestEachExample: a document has a block that starts a server of each example and then a client of it. Both run as they
+// are written, without flags that make them short.
+func TestEachExample(t *testing.T) {
+	run := map[string]bool{}
+	for _, b := range blocks(t, "sh") {
+		p, err := parseMarker(b.marker)
+		if err != nil || !p.runs() || len(p.add) > 0 || !b.ofExample() {
+			continue
+		}
+		serves := map[string]bool{}
+		for _, s := range p.steps(b.text) {
+			for _, m := range program.FindAllStringSubmatch(s.commands, -1) {
+				run[m[1]] = run[m[1]] || serves[m[1]] && !s.lasting
+				serves[m[1]] = serves[m[1]] || s.lasting
+			}
+		}
+	}
+	for _, pattern := range []string{"examples/*/main.go", "examples/services/*/main.go"} {
+		mains, err := filepath.Glob(root + "/" + pattern)
+		if err != nil || len(mains) == 0 {
+			t.Fatalf("%s: %v, %v", pattern, mains, err)
+		}
+		for _, file := range mains {
+			if name := filepath.Base(filepath.Dir(file)); !run[name] {
+				t.Errorf("no document runs a server and a client of example %s", name)
+			}
+		}
+	}
+}
+
+// program matches an example in a command.
+var program = regexp.MustCompile(`\./bin/(\w+) `)
 
 func checkSyntax(t *testing.T, b block, name string, args ...string) {
 	cmd := exec.Command(name, args...)

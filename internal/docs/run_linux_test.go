@@ -19,23 +19,23 @@ import (
 )
 
 // patience limits every wait. Nothing takes nearly as long.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 // tools are programs that a host may not have. A block that needs a missing tool is skipped. tools/deps.sh installs
 // them.
 var tools = []string{"bpftool", "ethtool", "getcap", "ip", "ping", "setcap", "ss", "systemd-analyze"}
 
-// TestCommands runs the commands of every document.
+// TestCommands runs the commands of every document, or with -short those of the examples.
 func TestCommands(t *testing.T) {
-	if testing.Short() {
-		t.Skip("make documents, a part of make test-all, runs the commands of the documents")
-	}
 	w := newWorld(t)
+	if !testing.Short() {
+		w.buildDatbench(t)
+	}
 	skipped := 0
 	for _, b := range blocks(t, "sh") {
 		p, err := parseMarker(b.marker)
-		if err != nil || p.kind == "make" || p.kind == "not here" {
-			continue // TestPlaces and TestSyntax check them
+		if err != nil || !p.runs() || testing.Short() && !b.ofExample() {
+			continue // TestPlaces and TestSyntax check what is never run
 		}
 		if p.kind != "host" && w.copy == "" {
 			skipped++
@@ -49,6 +49,9 @@ func TestCommands(t *testing.T) {
 	t.Run("capabilities", func(t *testing.T) {
 		if skipped > 0 {
 			t.Skipf("this and %d blocks of commands of the documents need root", skipped)
+		}
+		if testing.Short() {
+			t.Skip("make documents, a part of make test-all, runs this and the commands of the other documents")
 		}
 		labtest.RequireXDP(t)
 		testCapabilities(t, w)
@@ -84,8 +87,13 @@ func newWorld(t *testing.T) *world {
 		sh(t, fmt.Sprintf("mkdir %s %s; find . -path ./.git -prune -o -path ./bin -prune -o -type f -print0 | xargs -0 cp --parents -t %[1]s; cp -a /etc %[3]s",
 			w.copy, w.local, w.etc), repository)
 	}
-	sh(t, "go build -buildvcs=false -o "+filepath.Join(w.tree(), "bin")+"/ ./cmd/datbench", repository)
 	return w
+}
+
+// buildDatbench builds bin/datbench, which the examples do not need.
+func (w *world) buildDatbench(t *testing.T) {
+	t.Helper()
+	sh(t, "go build -buildvcs=false -o "+filepath.Join(w.tree(), "bin")+"/ ./cmd/datbench", w.repository)
 }
 
 func (w *world) tree() string {
@@ -186,7 +194,7 @@ func (w *world) run(t *testing.T, b block, p plan) {
 			continue
 		}
 		err := r.wait()
-		if len(p.add) > 0 && starved.MatchString(r.said.String()) {
+		if err != nil && starved.MatchString(r.said.String()) {
 			r = w.start(t, l, s, p, &all)
 			err = r.wait()
 		}

@@ -191,6 +191,7 @@ func TestSeccomp(t *testing.T) {
 	}
 	labtest.RequireXDP(t)
 	w := newWorld(t)
+	w.buildDatbench(t)
 	l := hosts(t)
 	whole := filepath.Join(root, "docs/seccomp.json")
 	server, client := step{commands: "./bin/datbench server --ia xdp:eth0"},
