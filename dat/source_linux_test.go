@@ -26,6 +26,9 @@ func TestAcceptLeavesFromTheDialledAddress(t *testing.T) {
 	a, b := newHost(t, n, 0, Options{}), newHost(t, n, 1, Options{})
 	b.listen(testQual, 8)
 	for _, b.addr = range []netip.Addr{lab.B.Addr4(), more[0].Addr(), lab.B.Addr6(), more[1].Addr()} {
-		t.Run(b.addr.String(), func(t *testing.T) { proves(pair(a, b, nil)) })
+		t.Run(b.addr.String(), func(t *testing.T) {
+			a.t, b.t = t, t
+			proves(pair(a, b, nil))
+		})
 	}
 }
