@@ -5,7 +5,7 @@ SHELL       := /bin/bash
 .DEFAULT_GOAL := all
 
 FUZZTIME ?= 1s
-# What make test leaves to make test-all is left out with -short.
+# make test uses -short, which skips the tests that only make test-all runs.
 SHORT    ?= -short
 SEEDS    ?= 1000
 ARGS     ?=
@@ -23,8 +23,8 @@ ISOLATED := -exec $(CURDIR)/tools/isolate.sh
 # Without it each program with the race detector sleeps for a second when it ends.
 export GORACE := atexit_sleep_ms=0
 
-# The programs are built with cmd/datbench/default.pgo (make profile). What is built for tests is not: it would be another
-# build of every package.
+# The programs are built with cmd/datbench/default.pgo (make profile). Tests are built without the profile. With it, every
+# package would be compiled twice.
 export GOFLAGS := $(GOFLAGS) -pgo=off
 PROFILE := -pgo=$(CURDIR)/cmd/datbench/default.pgo
 
@@ -45,7 +45,7 @@ build: ## compile every package, and bin/datbench
 test: reset deps lint race plain fuzz services provider-test ## everything this host can run in minutes; what it cannot, with the reason
 	@$(LANE) -summary
 
-# What takes longer than a person waits for, and is run before a release: every test in full, and what needs machines.
+# All lanes in full, also those that are slow or need emulated machines. Run before a release.
 ALL_LANES := lint race plain debug sim conformance fuzz provider-test provider-memcheck provider-race documents services peers-test vm nics
 
 .PHONY: test-all
@@ -79,7 +79,7 @@ tidy-check: $(LANE) ## go.mod and go.sum say what the code needs
 	@$(LANE) tidy-peers go -C bench/peers mod tidy -diff
 	@$(LANE) tidy-services go -C examples/services mod tidy -diff
 
-# What a release exports is promised to programs until a line of CHANGELOG.md takes it back.
+# Programs may rely on the exported API of a release until an [API change] line in CHANGELOG.md announces a change.
 VERSION ?= $(shell ls api | sort -V | tail -1 | sed 's/\.txt$$//')
 
 .PHONY: api

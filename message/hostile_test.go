@@ -71,7 +71,7 @@ func TestUnknownAnswers(t *testing.T) {
 	}
 }
 
-// What a client reports of a server that does not keep to the protocol, in all outstanding and later calls.
+// A client of a server that violates the protocol must return the right error from all outstanding and later calls.
 func TestWrongAnswers(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer []byte

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # vm-kernel.sh SUITE...: fetches the newest kernel of each of Debian's suites and prints a line for each: the suite and the
-# directory, or the suite, "-" and why it is not to be had. A directory has
+# directory, or the suite, "-" and why it is unavailable. A directory has
 #   vmlinuz      the kernel, unpacked, not installed
 #   modules.cpio the modules of emulated NICs, of what lies over them, and all that they depend on
 #   release      what uname -r will say
-# What was fetched stays in $DATXDP_VM_CACHE/kernels, and is not fetched again unless DATXDP_VM_FRESH is set. Needs root, and cpio, kmod,
-# dpkg-deb, xz. Some 10 s and 100 MB a kernel.
+# The files stay in $DATXDP_VM_CACHE/kernels. They are fetched again only if DATXDP_VM_FRESH is set. The script needs root,
+# cpio, kmod, dpkg-deb and xz. A kernel takes about 10 s and 100 MB.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -40,7 +40,7 @@ func serveCommand(stdout io.Writer) *cobra.Command {
 	return c
 }
 
-// What a server prints when it is ready, and at its end.
+// Lines that a server prints. The first begins with serving when the server is ready. The last has the format usedFormat.
 const (
 	serving    = "serving on"
 	usedFormat = "CPU time %d µs\n"

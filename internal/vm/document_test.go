@@ -8,7 +8,7 @@ import (
 const preamble = `# Drivers
 
 Written by ` + "`%s`" + `: edit internal/vm, not this. Emulated NICs of qemu under Debian's kernels, two NICs in two network namespaces of one machine,
-joined by a bridge of the host. What is granted and what arrives is what a real NIC with this driver does; emulation says nothing about speed.
+joined by a bridge of the host. Modes and transfers are those of the same driver with a real NIC; emulation says nothing about speed.
 
 * Kernels: %s.
 * Every transfer is 512 KiB each of sends, RDMA writes and RDMA reads, compared by SHA-256.

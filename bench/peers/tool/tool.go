@@ -104,7 +104,7 @@ func (j Job) seconds() int { return max(1, int(math.Ceil(j.Duration.Seconds())))
 // Test is one measurement by a tool.
 type Test struct {
 	Tool *Tool
-	// What describes the test. The title of a test is the tool's name and this text.
+	// The text in What describes the test. The title of a test is the tool's name and this text.
 	What string
 	// Metric is result.Latency, Rate or Bandwidth. Size is the size of a message in bytes.
 	Metric string

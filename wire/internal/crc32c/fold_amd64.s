@@ -84,7 +84,7 @@ reduce:
 	CRC32Q         DX, AX
 	CRC32Q         BX, AX
 
-	// What is left, less than 64 bytes.
+	// The remaining bytes, fewer than 64.
 	CMPQ CX, $8
 	JB   bytes
 

@@ -182,7 +182,7 @@ func TestRewind(t *testing.T) {
 	}
 }
 
-// Whatever a peer acknowledges, the counts must match the packets.
+// The counts must match the packets after any actions of a connection and any acknowledgements of the peer.
 func TestCounts(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
