@@ -10,11 +10,11 @@ import (
 	"github.com/datxdp/datxdp/dat/internal/progress"
 )
 
-// CNO is a consumer notification object (DAT_CNO_HANDLE). A goroutine in CNO.Wait waits for events of many EVDs. A
-// notification is an event that may wake a waiter. A notification on an EVD triggers the CNO of that EVD,
-// unless the EVD is disabled or a goroutine is inside EVD.Wait. A trigger releases one goroutine from CNO.Wait. If no
-// goroutine waits, the CNO keeps the trigger for the next Wait. Several kept triggers count as one: they release one
-// goroutine.
+// CNO is a consumer notification object (DAT_CNO_HANDLE). A goroutine in CNO.Wait waits for events of many EVDs, and
+// gets an EVD that has an event. More precisely: an EVD triggers its CNO for each notification, which is an event that
+// may wake a waiter. It does not trigger the CNO while it is disabled or a goroutine is inside EVD.Wait. A trigger
+// releases one goroutine from CNO.Wait. If no goroutine waits, the CNO keeps the trigger for the next Wait. Several
+// kept triggers count as one: they release one goroutine.
 //
 // Any goroutine may call the methods. After the CNO is freed or its IA is closed, each method returns
 // ErrInvalidHandle.

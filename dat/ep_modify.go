@@ -61,8 +61,8 @@ const (
 	EPFieldAll EPMask = 1<<iota - 1
 )
 
-// Groups of parameters. Each parameter belongs to one of four groups. The group decides in which states of the endpoint
-// Modify may change the parameter:
+// Groups of parameters. Each parameter belongs to one of four groups; EPFieldPZ is a group of one parameter. The group
+// decides in which states of the endpoint Modify may change the parameter:
 //
 //	epFixed       in no state
 //	epTransport   in the states in which callModifyTransport is legal

@@ -117,8 +117,8 @@ func configure(streams []feed) {
 	}
 }
 
-// checkFeed returns ErrInvalidHandle if e cannot accept the given kind of stream from an object of ia. A nil e accepts
-// every stream.
+// checkFeed returns ErrInvalidHandle if e cannot accept the given stream of events (one of the EVDFlags) from an object
+// of ia. A nil e accepts every stream.
 func (e *EVD) checkFeed(ia *IA, stream EVDFlags) error {
 	if e == nil {
 		return nil

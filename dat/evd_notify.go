@@ -14,8 +14,8 @@ type notifier struct {
 	listenMu sync.Mutex // serialises calls of updateListening
 }
 
-// onNotification delivers the notification of an event. The caller has queued the event before, so that Len and Dequeue
-// see it. The owner of an engine may call onNotification.
+// onNotification delivers the notification of an event. The caller has already queued the event, so that Len and
+// Dequeue see it. The owner of an engine may call onNotification.
 func (e *EVD) onNotification() {
 	if e.userState.Load() != heldByWaiter {
 		e.triggerCNO()

@@ -24,8 +24,9 @@ const (
 	// EventAsyncEPBroken reports a change of an endpoint. Event.Reason says which change. In spite of the event's name,
 	// the change need not be an error.
 	EventAsyncEPBroken EventNumber = 0x08003
-	// EventAsyncProviderInternalError reports a change of an object for which DAT has no event number, such as a shared
-	// receive queue. Event.Source is the object, and Event.Reason says which change. The change need not be an error.
+	// EventAsyncProviderInternalError reports a change of an object of a type for which DAT has no asynchronous event,
+	// such as a shared receive queue. Event.Source is the object, and Event.Reason says which change. The change need
+	// not be an error.
 	EventAsyncProviderInternalError EventNumber = 0x08005
 )
 

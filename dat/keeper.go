@@ -9,9 +9,9 @@ import (
 )
 
 // deviceObserver receives the reports of package xdp about changes of the adapter's device. Package xdp calls the
-// methods in the goroutine in which it watches the device. Closing the device waits for that goroutine, so the methods
-// take no lock that is held while a device is closed. They log in a new goroutine, because a log handler may call the
-// adapter.
+// methods in the goroutine in which it watches the device. Closing the device waits for that goroutine. So the methods
+// take no lock that is held while a device is closed: each would wait for the other. They log in a new goroutine,
+// because a log handler may call the adapter.
 type deviceObserver struct {
 	a      *adapter
 	logger *slog.Logger

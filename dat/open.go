@@ -103,9 +103,10 @@ const MaxName = 256
 // Errors:
 //
 //   - ErrProviderNotFound: there is no such device. The subtype is SubNameNotRegistered if the name is unknown.
-//   - ErrInvalidParameter: the name, or AsyncQLen.
-//   - ErrInvalidHandle: AsyncEVD.
-//   - ErrInsufficientResources.
+//   - ErrInvalidParameter: the name is not a valid description of a device, or AsyncQLen is negative and not
+//     NoAsyncEVD.
+//   - ErrInvalidHandle: AsyncEVD is not an asynchronous EVD of this adapter.
+//   - ErrInsufficientResources: a resource of the system, or AsyncQLen, exceeds its limit.
 //   - ErrPrivilegesViolation: the system denies access.
 func Open(name string, o Options) (*IA, error) {
 	if len(name) >= MaxName {

@@ -85,17 +85,17 @@ func (r *RMR) Query() (RMRParam, error) {
 	return p, nil
 }
 
-// Binding is the range of an LMR to which a region is bound, with the privileges of peers. The zero value unbinds the
-// region.
+// Binding is the range of an LMR to which an RMR is bound, with the privileges of peers. The zero value unbinds the
+// RMR.
 type Binding struct {
 	LMR     *LMR
-	Segment LMRTriplet // a range of LMR; a segment of length 0 unbinds the region, and LMR is ignored
+	Segment LMRTriplet // a range of LMR; a segment of length 0 unbinds the RMR, and LMR is ignored
 	Priv    MemPriv    // MemRemoteRead, MemRemoteWrite; local privileges are ignored
 }
 
-// Bind posts a request that binds the region to a range of an LMR (dat_rmr_bind). It returns the new context, the key
-// by which peers name the range. When the request completes, the new context becomes valid and the old context becomes
-// invalid. Each Bind returns a different context. A Bind that unbinds the region returns 0.
+// Bind posts a request that binds the RMR to a range of an LMR (dat_rmr_bind). It returns the new context, the key by
+// which peers name the range. When the request completes, the new context becomes valid and the old context becomes
+// invalid. Each Bind returns a different context. A Bind that unbinds the RMR returns 0.
 //
 // The request counts toward MaxRequestDTOs of the endpoint and completes in posting order, with EventRMRBindCompletion.
 // A request that is posted after the bind starts after the bind has completed, so a send can carry the new context to

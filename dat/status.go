@@ -8,9 +8,9 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// Return is a DAT_RETURN without its class: the type is in bits 29 to 16, the subtype in bits 15 to 0. The errors of
-// this package are Returns, or wrap a Return. Compare them with errors.Is, which ignores the subtype if the target has
-// none.
+// Return is a DAT_RETURN without its class (bits 31 and 30, which say whether it is an error or a warning). The type is
+// in bits 29 to 16, the subtype in bits 15 to 0. The errors of this package are Returns, or wrap a Return. Compare them
+// with errors.Is, which ignores the subtype if the target has none.
 type Return uint32
 
 // Success means that a call succeeded. As an error it is nil.
