@@ -29,9 +29,9 @@ const (
 	// message that quotes its own packet. Therefore a message that quotes a packet of another connection to the same
 	// port breaks the connection too, after portReportWait without an answer.
 	portReportWait = 20 * time.Millisecond
-	// challengeAckLimit is the time after which a challenge ends if no message quotes the challenge ACK or a later
-	// packet. It is longer than the interval of ICMP messages, so such a message can arrive in time: Linux sends at
-	// least one ICMP message per second to a host (net.ipv4.icmp_ratelimit).
+	// challengeAckLimit is the time after which a challenge ends if no Reset or ICMP message quotes the challenge ACK
+	// or a later packet. It is longer than the interval of ICMP messages, so such a message can arrive in time: Linux
+	// sends at least one ICMP message per second to a host (net.ipv4.icmp_ratelimit).
 	challengeAckLimit = 3 * time.Second
 )
 

@@ -59,8 +59,9 @@ type ConnConfig struct {
 	// NoCredit: this side promises the peer no receives, because other connections take the same receives. A message
 	// that finds no receive is answered with receiver not ready (RNR), and the peer sends it again.
 	NoCredit bool
-	// SRQ is the shared receive queue of the connection. A connection with SRQ gives no credit, as with NoCredit, and
-	// PostRecv on it fails. The engine's owner calls Notice for each event of the queue. Notice must not block.
+	// SRQ is the shared receive queue of the connection. A connection with SRQ gives no credit, as if NoCredit were
+	// set, and PostRecv on it fails. The engine's owner calls Notice for each event of the queue. Notice must not
+	// block.
 	SRQ    *SharedQueue
 	Notice func(Notice)
 }

@@ -8,8 +8,8 @@ import "github.com/datxdp/datxdp/wire/internal/proto"
 //     the peer answers with EpochSeen.
 //   - The peer drops the early packets of the old epoch and accepts no more data of the old epoch. So the
 //     acknowledgement in its answer is final.
-//   - The sender cuts all data after that acknowledgement into packets of the base size. The PSNs of these packets
-//     begin at the acknowledged PSN, so PSNs are used again.
+//   - The sender cuts all data after that acknowledgement into packets of the base size. The first of these packets has
+//     the PSN of the oldest unacknowledged packet, so PSNs are used again.
 
 // epochChange is the epoch of the sender, and the state of an epoch change.
 type epochChange struct {

@@ -22,9 +22,9 @@ func (h *holes) close(c *Conn) {
 	}
 }
 
-// evictOldest drops an early packet of the connection with the oldest hole. This packet may also be one that waits for
-// a receive. The peer sends the dropped packet again. If the connection with the oldest hole is c, evictOldest drops
-// nothing and reports false.
+// evictOldest drops the early packet with the highest PSN of the connection with the oldest hole. If that connection
+// has only one packet, which waits for a receive, evictOldest drops this packet. The peer sends the dropped packet
+// again. If the connection with the oldest hole is c, evictOldest drops nothing and reports false.
 func (h *holes) evictOldest(c *Conn) bool {
 	n := h.conns.First()
 	if n == nil || n.Elem() == c {

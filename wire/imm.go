@@ -22,8 +22,8 @@ func (c *Conn) putWriteImm(p *packet, w *work, f proto.ChunkFlags, n int, off ui
 	proto.PutWriteImm(p.reserve(proto.WriteImmSize), f, n, w.key, w.addr+uint64(off), w.msn, off, w.arrivedBytes)
 }
 
-// needsReceive reports whether a chunk needs a posted receive. Every chunk of a message needs one. Of a write with
-// immediate data, only the last chunk needs one.
+// needsReceive reports whether a chunk needs a posted receive. Every chunk of a message needs one; all chunks of the
+// message use the same receive. Of a write with immediate data, only the last chunk needs a receive.
 func needsReceive(ch *proto.Chunk) bool {
 	return ch.Op == proto.OpSend || ch.Op == proto.OpSendOnly || ch.Op == proto.OpSendInv || ch.Op == proto.OpWriteImm && ch.Flags&proto.Last != 0
 }

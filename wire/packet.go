@@ -121,9 +121,9 @@ func (p *packet) zeroCopyLen(offset, n int) int {
 
 func ceil(a, b int) int { return (a + b - 1) / b }
 
-// addZeroCopy appends src without a copy. src lies at an offset of link memory, which consists of blocks (link.Caps).
-// For each part of src that lies in one block, addZeroCopy appends a frame of the engine to tx, and makes this frame
-// refer to the part instead of its own memory.
+// addZeroCopy appends src without a copy. src begins at the given offset in the link's memory, which consists of blocks
+// (link.Caps). For each part of src that lies in one block, addZeroCopy appends a frame of the engine to tx, and makes
+// this frame refer to the part instead of its own memory.
 func (p *packet) addZeroCopy(src []byte, offset int) {
 	e := p.e
 	p.zeroCopied = true

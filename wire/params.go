@@ -26,8 +26,8 @@ const (
 	// one message in a packet of its own takes, from post to completion, as long as about twenty messages in one shared
 	// packet.
 	nagleThreshold = 4
-	// A token permits one partial packet (see scheduler). Tokens come from a token bucket, which holds time: idle time
-	// adds its length to the bucket, and each post adds postTokens. Taking a token removes tokenTime from the bucket.
+	// A token permits one partial packet (see scheduler). Tokens come from a token bucket, whose content is a time:
+	// idle time adds its length to the bucket, and each post adds postTokens. Taking a token removes tokenTime from it.
 	// So 2 us of idle time buy a token, and so do 32 posts. The message rate is the same, within the noise, with 16 to
 	// 128 posts per token. With one post per token, each message would have its own packet (decision 0005).
 	postTokens = 64 * time.Nanosecond
@@ -75,8 +75,8 @@ const (
 	// of 12 packets sent nothing for 2 s.
 	busyRTO = 300 * time.Millisecond
 	// suspendTime is the shortest suspension that the engine detects. A suspension ends with a Poll that comes at least
-	// suspendTime after a timer was due. The engine then runs no timers until it has read the waiting packets, but for
-	// at most catchUp.
+	// suspendTime after a timer was due. The engine then runs no timers until it has read the waiting packets or
+	// catchUp has passed, whichever comes first.
 	suspendTime = 100 * time.Millisecond
 	catchUp     = 100 * time.Millisecond
 	// After a suspension, every connection sends one Ack. The engine sends resumeAckBatch of these Acks per
@@ -101,8 +101,8 @@ const (
 	// those of other peers (see timers). A loss on an honest path rarely takes two such packets in a row.
 	silentAfter = 2
 	// maxBurst is the number of packets that a connection may send before the next connection sends. If many
-	// connections are ready, each sends only roundPackets / ready connections, but at least one packet. So a round in
-	// which up to roundPackets connections send once has at most roundPackets packets.
+	// connections are ready, each sends only roundPackets / ready connections, but at least one packet. So if at most
+	// roundPackets connections are ready, a round in which each of them sends once has at most roundPackets packets.
 	maxBurst     = 32
 	roundPackets = 1024
 

@@ -70,7 +70,7 @@ const (
 type regionPage [1 << pageBits]atomic.Pointer[Region]
 
 // regionTable finds regions and window bindings by slot, without a lock. A plain key consists of a slot and the
-// generation of the slot. The plain key of a region is its local key. The encrypted plain key is the remote key.
+// generation of the slot. The plain key of a region is its local key. Encrypting the plain key gives the remote key.
 type regionTable struct {
 	slotkey.Allocator
 	pages    [1 << (regionBits - pageBits)]atomic.Pointer[regionPage]

@@ -38,7 +38,8 @@ type SharedQueue struct {
 	low  func()
 
 	// The field ring holds the posted receives that no connection has taken. ring.doneCount is the number of receives
-	// whose completions the consumer has dequeued. So it never exceeds the number of taken receives. The mutex ring.mu
+	// whose completions the consumer has dequeued since the queue was created. A connection takes a receive before the
+	// receive completes, so ring.doneCount never exceeds the number of receives taken since then. The mutex ring.mu
 	// guards ring and all fields below.
 	ring     workRing
 	fair     fairqueue.Queue[waiter] // its free buffers are the receives that no connection has taken

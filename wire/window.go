@@ -282,8 +282,8 @@ func (c *Conn) placeRead(ch *proto.Chunk, w *work, p *cursor) bool {
 	return ok
 }
 
-// findTarget returns the region with a remote key. If there is none, it returns nil and stores the window entry for the
-// key in recv.target.binding.
+// findTarget returns the region whose remote key is key. If there is none, the key may be that of a window. findTarget
+// then returns nil and stores the binding of the window in recv.target.binding, where the next chunk finds it.
 func (c *Conn) findTarget(key uint32) *Region {
 	if c.recv.target.binding.hasKey(key) {
 		return nil

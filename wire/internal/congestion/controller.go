@@ -115,10 +115,10 @@ func (c *Controller) grow(n float64) {
 	}
 }
 
-// delayLimit returns the round trip above which the window shrinks. On short paths this limit does not depend on
-// the base delay (the round trip of an empty network), because a connection that starts while there is a queue cannot
-// measure the base delay. The limit is longer for a smaller window, so that the windows of connections on the same
-// queue converge.
+// delayLimit returns the round trip above which the window shrinks. On short paths this limit does not depend on the
+// base delay (the round trip of an empty network): if a connection starts while there is a queue, the queue may be most
+// of the delay that it measures as the base delay. The limit is longer for a smaller window, so that the windows of
+// connections on the same queue converge.
 func (c *Controller) delayLimit() time.Duration {
 	share := 0.25 + 3/math.Sqrt(max(c.window, 1))
 	return max(time.Duration(share*float64(DelayTarget)), c.base.delay()*5/4)

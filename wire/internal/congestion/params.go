@@ -17,8 +17,9 @@ const (
 	// may be random, and NoiseFactor multiplies the window instead.
 	LossFactor  = 0.7
 	NoiseFactor = 0.9
-	// DelayTarget is the round trip above which a window of 16 packets shrinks on a short path. On a longer path, the
-	// window shrinks if the round trip exceeds 1.25 times the base delay (the round trip of the empty network).
+	// DelayTarget is the round trip above which a window of 16 packets shrinks on a short path; delayLimit has the
+	// limit for other windows. On a longer path, the window shrinks if the round trip exceeds 1.25 times the base delay
+	// (the round trip of the empty network).
 	DelayTarget = 100 * time.Microsecond
 	// BasePeriod: the base delay is the shortest round trip of the current BasePeriod and the one before.
 	BasePeriod = 5 * time.Second
@@ -29,8 +30,8 @@ const (
 
 	// A slowdown empties the queue in the network, to measure the base delay (see slowdown): for slowdownRounds round
 	// trips, the window is only slowdownWindow packets. A slowdown begins only after a round trip in which a packet
-	// waited because of the window. The time from one slowdown to the next is normally at least slowdownEvery and at
-	// least 300 round trips. It is shorter if the round trip suddenly decreases (see due).
+	// waited because of the window. The time from one slowdown to the next is at least slowdownEvery and at least 300
+	// round trips. A sudden decrease of the round trip makes it up to slowdownEvery/2 shorter (see shouldBegin).
 	slowdownEvery  = 500 * time.Millisecond
 	slowdownWindow = 2
 	slowdownRounds = 4

@@ -19,8 +19,9 @@ const (
 	SlowMessage = 100 * time.Millisecond
 	SlowTime    = 10 * time.Second
 	MaxSlow     = 1024
-	// ProvenTime is how long a peer must send no slow message (see SlowMessage) until it is a proven peer. A slow message
-	// makes it an unproven peer again. So an attacker can send one slow message as a proven peer in each ProvenTime.
+	// ProvenTime is how long a peer must go without a slow message (see SlowMessage) to become a proven peer. A slow
+	// message makes it an unproven peer again. So an attacker can send one slow message as a proven peer in each
+	// ProvenTime.
 	ProvenTime = time.Minute
 	// ProvenTurns is the number of consecutive turns that proven peers get while unproven peers wait. Then an unproven
 	// peer gets a turn.

@@ -10,8 +10,8 @@
 //   - Fair queueing (Nagle, RFC 970). Networks are served round robin, one buffer a turn. In the turn of a network, its
 //     peers are served round robin too. The flows of a peer are served in the order in which they began to wait.
 //     Priority classes come before this order: peers that have proven themselves are served first, and slow peers last.
-//   - Progress timeout. A message that holds a buffer has a token bucket, whose tokens are time. Time in which other
-//     flows wait drains the bucket, and arriving bytes fill it. The caller must end a message whose bucket is empty.
+//   - Progress timeout. A message that holds a buffer has a token bucket, whose tokens are time. The bucket drains
+//     while other flows wait, and arriving bytes fill it. The caller must end a message whose bucket is empty.
 //
 // Each peer has a threshold of its own, because all hosts of a LAN are in one network: a host should not wait because
 // its neighbour holds many buffers. Networks have turns because one host may use every address of a network. Such a
@@ -252,8 +252,8 @@ func (q *Queue[W]) enqueue(f *Flow[W], waiter W, now clock.Time) {
 	}
 }
 
-// dequeue removes f from the waiting flows, if it waits. This ends the turn of f: its peer goes to the end of
-// the list of the network, and the network goes to the end of the list of its class.
+// dequeue removes f from the waiting flows, if it waits. This ends the turn of f: its peer goes to the end of its
+// network's list of peers of this class, and the network goes to the end of the list of networks for the class.
 func (q *Queue[W]) dequeue(f *Flow[W], now clock.Time) {
 	if !f.Waits() {
 		return

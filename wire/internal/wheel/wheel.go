@@ -114,7 +114,7 @@ func (w *Wheel) Next() (int64, bool) {
 // Advance moves the clock of the wheel to the time now, in nanoseconds. It disarms every timer whose deadline has come,
 // and calls the function fire with its index. The function fire may set and stop any timer. One call of Advance fires
 // at most limit timers. It returns the part of limit that is left. If more timers are due, Advance stops the clock at
-// the tick of these timers. Next then returns a time in the past, and the next call of Advance continues.
+// the tick of these timers. The method Next then returns a time in the past, and the next call of Advance continues.
 func (w *Wheel) Advance(now int64, limit int, fire func(id int32)) (left int) {
 	to := now >> tickBits
 	for w.armed > 0 && w.now <= to {
