@@ -51,9 +51,10 @@ type layout struct {
 }
 
 // parse reads the headers at the beginning of a packet. b is the packet's first frame. total is the size of the whole
-// packet in bytes; parse checks every length against it. ok is true for UDP without fragmentation, without a VLAN ID,
-// with a non-zero TTL and, over IPv4, with a correct header checksum. parse does not verify the UDP checksum, because
-// packets between interfaces of one host have only a partial checksum.
+// packet in bytes; parse checks every length against it. ok is true for UDP without fragmentation, with a non-zero TTL
+// and, over IPv4, with a correct header checksum. The packet may have a VLAN tag with ID 0, which gives only a
+// priority. With another ID it belongs to another network, and ok is false. parse does not verify the UDP checksum,
+// because packets between interfaces of one host have only a partial checksum.
 func parse(b []byte, total int) (l layout, ok bool) {
 	if len(b) < headers4 {
 		return l, false

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// icmpBatch is the largest number of ICMP messages that readICMP handles in icmpPeriod. The kernel drops further
-	// messages, which limits the cost of a flood of forged messages.
+	// icmpBatch is the largest number of ICMP messages that readICMP handles in icmpPeriod. This limits the cost of a
+	// flood of forged messages. The kernel drops the messages for which the receive buffer (icmpQueue) has no room.
 	icmpBatch  = 64
 	icmpPeriod = 10 * time.Millisecond
 	// icmpQueue is the size in bytes of the receive buffer of a raw socket.

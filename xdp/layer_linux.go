@@ -54,9 +54,8 @@ func refuseLayer(now *route.Interface, local netip.Addr) error {
 	return &openError{fmt.Sprintf("xdp: %s: %s: %s", now.Name, fault, remedy), []error{link.ErrUnsupported}}
 }
 
-// With default settings, an interface answers ARP requests for its own addresses and for those of the namespace's other
-// interfaces. If the interface with the given index does so, alsoAnswers returns the name of the interface. Otherwise
-// alsoAnswers returns "".
+// alsoAnswers returns the name of the interface with the given index if the interface answers ARP requests for
+// addresses of the namespace's other interfaces. With default settings it does. Otherwise alsoAnswers returns "".
 //
 // System calls: netlink RTM_GETLINK; files of /proc/sys/net.
 func alsoAnswers(index int) string {

@@ -46,8 +46,8 @@ const (
 	onTimeFrames = 1 << 16
 	// nicFrames bounds the additional frames for the slots of a NIC's receive ring: 32 MiB per queue.
 	nicFrames = 8192
-	// rxWakeupPause is the largest number of idle polls between two wakeups of the driver for the fill ring. The owner
-	// makes that number of polls in a few milliseconds.
+	// rxWakeupPause is the largest number of idle polls between two wakeups that make the driver take frames from the
+	// fill ring. The owner makes that number of polls in a few milliseconds.
 	rxWakeupPause = 1 << 14
 	// stuckPolls is the number of idle polls between two checks for a stalled tx ring. The owner makes that number of
 	// polls in about 200 us. The check is needed because a kick has no effect while the interface has no carrier.
@@ -83,8 +83,8 @@ const (
 	// A tx ring is stalled if it holds packets and has not moved for stallTicks. From then on each tick kicks the
 	// driver. Flow control may also stop a ring for a while, so the queue is reopened only after reviveTicks.
 	stallTicks, reviveTicks = 2, 6
-	// addressTicks is the number of ticks for which the device's address may be missing before the device ends. It
-	// makes about 5 s, which is enough to take an interface down and up again.
+	// addressTicks is the number of ticks for which the device's address may be missing before the device ends. 50
+	// ticks are about 5 s, which is enough to take an interface down and up again.
 	addressTicks = 50
 
 	// pendingPoll limits Wait while the tx ring holds packets that only a system call transmits.

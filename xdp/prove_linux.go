@@ -103,8 +103,8 @@ func (d *Device) prove() error {
 	return &silentError{name: d.name, mode: d.Mode(), queues: dead}
 }
 
-// refuseAdded returns the error of Open when the driver created queues for the program and these queues cannot be used.
-// The text of the error names the remedy: configure so many queues beforehand that the driver cannot create more.
+// refuseAdded returns the error of Open when the driver created queues for the XDP program and these queues cannot be
+// used. The text of the error names the remedy: configure so many queues beforehand that the driver cannot create more.
 func (d *Device) refuseAdded(why string) error {
 	now, err := d.nic.channels(d.name)
 	if err != nil {

@@ -63,7 +63,7 @@ func (s *Socket) keepStats() {
 }
 
 // reclaimFrames returns the kernel's frames of a closed socket to the pool. The NIC may access these frames until the
-// queue is free. Until then no frame is used again, because the bind of the new socket waits for the queue.
+// queue is free. Until then no frame is used again, because the bind of the new socket (bindRetry) waits for the queue.
 func (s *Socket) reclaimFrames() {
 	s.counters.kernelDropped.Add(uint64(s.pool.count[isSent]))
 	for f := range s.pool.notes {

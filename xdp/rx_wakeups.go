@@ -1,15 +1,16 @@
 package xdp
 
-// rxWakeups limits how often an idle owner wakes the driver for the fill ring. Some drivers set the need-wakeup flag
-// whenever their own ring is not full. If this ring is never full, the flag is always set. A wakeup is useful only if
-// the fill ring contains a frame for the driver. rxWakeups counts idle polls, because the data path reads no clock.
+// rxWakeups limits how often an idle owner wakes the driver to take frames from the fill ring. Some drivers set the
+// need-wakeup flag of the fill ring whenever the NIC's receive ring is not full. If the receive ring is never full, the
+// flag is always set, and most wakeups would be useless. rxWakeups counts idle polls, because the data path reads no
+// clock.
 type rxWakeups struct {
 	lastProducer    uint32 // producer index of the fill ring when mustWake last saw it move
 	polls, interval uint32 // idle polls since the last wakeup; idle polls from one wakeup to the next
 }
 
 // mustWake reports whether this idle poll must wake the driver. prod is the producer index of the fill ring, and
-// backlog is the number of frames in that ring. There are three cases:
+// backlog is the number of frames in the fill ring. There are three cases:
 //
 //   - The ring is empty: wake the driver every rxWakeupPause polls. This may help, because the driver can reuse frames
 //     of packets that it did not deliver.

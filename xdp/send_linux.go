@@ -258,8 +258,8 @@ func (s *Socket) flush(queued uint32, sent *tally) {
 }
 
 // drain makes the kernel transmit until the tx ring is empty. In copy mode one system call transmits a limited number
-// of slots. It transmits nothing if the socket's send buffer is full, so drain stops after idleTx system calls without
-// progress. The remaining packets are transmitted by the owner's next call, or by Wait. drain never blocks.
+// of slots. The call transmits nothing if the socket's send buffer is full, so drain stops after idleTx system calls
+// without progress. The remaining packets are transmitted by the owner's next call, or by Wait. drain never blocks.
 func (s *Socket) drain() {
 	if s.zc {
 		var errno unix.Errno

@@ -18,7 +18,7 @@ func newUmem(mem, user []byte, frameSize uint32) umem {
 
 func (u *umem) frames() uint32 { return uint32(len(u.mem) >> u.shift) }
 
-// addr returns the kernel's address of a byte in a frame.
+// addr returns the kernel's address of a byte in a frame, which is the offset of the byte in the UMEM.
 func (u *umem) addr(frame, off uint32) uint64 { return uint64(frame)<<u.shift | uint64(off) }
 
 // frame converts a kernel address to a frame and an offset in it. ok is false if the address is outside the frames.

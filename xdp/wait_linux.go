@@ -25,7 +25,7 @@ type waiting struct {
 
 // Wait implements link.Link.
 //
-// System calls: those of park.Sleeper.Sleep; read, after a Wake.
+// System calls: those of park.Sleeper.Sleep; after a Wake also read(2).
 func (s *Socket) Wait(d time.Duration) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
