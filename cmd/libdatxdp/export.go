@@ -26,7 +26,7 @@ import (
 const classError = 1 << 31
 
 // returnCode converts err to a DAT_RETURN. For an error, this value normally has the bit DAT_CLASS_ERROR. The value
-// DAT_QUEUE_EMPTY is returned without this bit, because programs compare the value that they get with DAT_QUEUE_EMPTY.
+// DAT_QUEUE_EMPTY is returned without this bit, because programs compare the returned value with DAT_QUEUE_EMPTY.
 func returnCode(err error) uint32 {
 	if err == nil {
 		return uint32(dat.Success)
@@ -44,8 +44,8 @@ func returnCode(err error) uint32 {
 	return classError | uint32(r)
 }
 
-// Every exported function defers a call of catchPanic, which turns a panic into DAT_INTERNAL_ERROR: a panic must not
-// unwind into C.
+// catchPanic turns a panic into DAT_INTERNAL_ERROR, because a panic must not unwind into C. Every exported function
+// defers a call of catchPanic.
 func catchPanic(r *uint32) {
 	if p := recover(); p != nil {
 		slog.Error("panic", "reason", p, "stack", string(debug.Stack()))

@@ -130,9 +130,10 @@ func fillCompletion(out *C.struct_dx_event, ev *dat.Event, object uint64) {
 }
 
 // fillRequest fills in the event of a connection request. It creates a handle for the request. If the provider has
-// created an endpoint for the request, it also creates a handle for the endpoint. It copies the data to which the
-// results of dat_cr_query point. If memory is missing, fillRequest rejects the request. The program then gets an event
-// with a null cr_handle, and every call with this handle returns DAT_INVALID_HANDLE.
+// created an endpoint for the request, it also creates a handle for the endpoint. It also copies the address of the
+// requester and the private data, because the results of dat_cr_query point to this copy. If memory is missing,
+// fillRequest rejects the request. The program then gets an event with a null cr_handle, and every call with this
+// handle returns DAT_INVALID_HANDLE.
 func fillRequest(out *C.struct_dx_event, ev *dat.Event) {
 	var sp uint64
 	if ev.RSP != nil {
@@ -151,7 +152,7 @@ func fillRequest(out *C.struct_dx_event, ev *dat.Event) {
 }
 
 // settled returns the handle of a service point. The first request may arrive while another thread is still creating
-// the service point. In that case settled waits until that thread has connected the service point and the handle.
+// the service point. In that case settled waits until that thread has given the service point its handle.
 func settled[T any, P handled[T]](sp P) uint64 {
 	for {
 		if h := handleOf(sp); h != 0 {

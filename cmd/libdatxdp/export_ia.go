@@ -14,7 +14,7 @@ import (
 
 // dxOpen opens an adapter. params is field 7 of a line of dat.conf. ia is the handle for the IA. The IA may use an
 // existing EVD as its asynchronous EVD; async is then the id of that EVD. The IA may instead create a new asynchronous
-// EVD; evd is then the handle for it. An argument that is not used is 0. If both are 0, the IA has no asynchronous EVD.
+// EVD; evd is then the handle for it. If async is 0 and evd is 0, the IA has no asynchronous EVD.
 //
 //export dxOpen
 func dxOpen(params *C.char, qlen int32, async, ia, evd uint64) (r uint32) {
@@ -78,8 +78,8 @@ func dxQueryIA(ia, handle uint64, attr *C.DAT_IA_ATTR, provider *C.DAT_PROVIDER_
 	return 0
 }
 
-// texts allocates memory for strings, one after the other. Each query writes the same strings to the same places, so
-// the results of earlier queries stay valid.
+// texts allocates memory for strings, one after the other. Each call of dat_ia_query writes the same strings to the
+// same places, so the results of earlier calls stay valid.
 type texts struct{ rest []C.char }
 
 // attrs writes as many attributes as fit, and returns their number.

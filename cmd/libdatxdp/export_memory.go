@@ -60,8 +60,9 @@ func dxCreateLMR(ia uint64, kind uint32, parent uint64, base, cookie unsafe.Poin
 	return returnCode(err)
 }
 
-// cMemory returns a slice of the C program's memory, given its address and length. It returns ErrInvalidParameter for a
-// range that a Go slice cannot describe: one that begins at address 0 or ends beyond the address space.
+// cMemory returns a slice of the C program's memory, given its address and length. For length 0 it returns nil. It
+// returns ErrInvalidParameter for a range that a Go slice cannot describe: one that begins at address 0 or ends beyond
+// the address space.
 func cMemory(base unsafe.Pointer, length uint64) ([]byte, error) {
 	if length == 0 || base == nil && length > 1<<62 {
 		return nil, nil

@@ -49,7 +49,8 @@ type holder struct {
 	request
 	since time.Time
 	// measured is set when the current row has been measured. If that row is also the last one of the job, the target
-	// will be free soon, so the arbiter queues the requests of other jobs. At all other times it refuses them.
+	// will be free soon, so the arbiter queues the requests of other jobs. Otherwise it refuses them while the job has
+	// the target.
 	measured bool
 }
 
@@ -100,8 +101,9 @@ func (d *arbiter) notify() {
 func (h *holder) same(r request) bool { return h.from == r.from && h.ask.Job == r.ask.Job }
 
 // awaitHolder waits for the first request for a row, and returns it as r. The job of r becomes the holder of the
-// target. All other requests of rowQueue are returned in the slice refused; the caller must refuse them. Between two
-// rows of a job, the target stays reserved for that job for at most jobGap. If the context is done, ok is false.
+// target. All other requests of rowQueue are returned in the slice refused. The caller must refuse them, because the
+// target will not be free soon. Between two rows of a job, the target stays reserved for that job for at most jobGap.
+// If the context is done, ok is false.
 func (d *arbiter) awaitHolder(ctx context.Context) (r request, refused []request, ok bool) {
 	gap := time.NewTimer(jobGap)
 	defer gap.Stop()

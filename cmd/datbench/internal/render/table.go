@@ -207,7 +207,8 @@ func (g group) times(r *result.Result) (a, b string) {
 }
 
 // comparisonHeading returns the heading of the comparison column. Rows with an impairment are compared with the same
-// rows without the impairment. All other rows are compared with raw frames.
+// rows without the impairment: latencies by the 99th percentile (× p99), other metrics by the part that is kept. All
+// other rows are compared with raw frames.
 func (g group) comparisonHeading() string {
 	switch {
 	case g.Impair == "":

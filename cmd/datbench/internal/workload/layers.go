@@ -9,7 +9,8 @@ import (
 )
 
 // wrapWith converts a layer of package tap to the function type of the field dat.Options.Wrap. The type parameter L
-// stands for link.Link. This package must not import package link, so the compiler infers L from that field.
+// stands for link.Link. This package must not import package link, so it cannot write link.Link. The compiler infers L
+// from the type of that field.
 func wrapWith[L, T any](layer func(L) T) func(L) L {
 	return func(below L) L { return any(layer(below)).(L) }
 }
