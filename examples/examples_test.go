@@ -1,12 +1,9 @@
 package examples
 
 import (
-	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -18,6 +15,7 @@ import (
 	"time"
 
 	"github.com/datxdp/datxdp/dat"
+	"github.com/datxdp/datxdp/internal/lab/labtest"
 	"github.com/datxdp/datxdp/link"
 	"github.com/datxdp/datxdp/udplink"
 )
@@ -56,84 +54,18 @@ func build(t *testing.T) string {
 	return bin
 }
 
-// process is a running example.
-type process struct {
-	t      *testing.T
-	cmd    *exec.Cmd
-	out    *bufio.Reader
-	rest   []byte
-	stderr bytes.Buffer
-}
-
-func (h host) run(t *testing.T, stdin string, args ...string) *process {
+// run starts an example on the host.
+func (h host) run(t *testing.T, stdin string, args ...string) *labtest.Process {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	t.Cleanup(cancel)
-	p := &process{t: t, cmd: exec.CommandContext(ctx, args[0], append([]string{"--ia", h.ia}, args[1:]...)...)}
-	p.cmd.Stdin, p.cmd.Stderr = strings.NewReader(stdin), &p.stderr
-	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.out = bufio.NewReader(out)
-	if err := h.start(p.cmd); err != nil {
-		t.Fatal(err)
-	}
-	return p
+	p := labtest.NewProcess(t, patience, args[0], append([]string{"--ia", h.ia}, args[1:]...)...)
+	p.Cmd.Stdin = strings.NewReader(stdin)
+	return p.Start(h.start)
 }
 
-// ready waits for the line with which a server prints its address.
-func (p *process) ready(addr string) *process {
-	p.t.Helper()
-	line, err := p.out.ReadString('\n')
-	if err != nil || !strings.Contains(line, " on "+addr) {
-		_ = p.wait()
-		p.t.Fatalf("%s printed %q and\n%s", p.cmd, line, &p.stderr)
-	}
-	return p
-}
-
-func (p *process) wait() error {
-	p.rest, _ = io.ReadAll(p.out) // Wait returns the error
-	return p.cmd.Wait()
-}
-
-// output waits until the process has ended successfully, and returns what it has printed.
-func (p *process) output() string {
-	p.t.Helper()
-	if err := p.wait(); err != nil || p.stderr.Len() > 0 && !strings.Contains(p.stderr.String(), " % of ") {
-		p.t.Errorf("%s: %v\n%s", p.cmd, err, &p.stderr)
-	}
-	return string(p.rest)
-}
-
-// interrupt sends ^C to a server, which must end successfully and print no error.
-func (p *process) interrupt() string {
-	p.t.Helper()
-	if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
-		p.t.Error(err)
-	}
-	return p.output()
-}
-
-// fails waits until the process has failed, and returns its error, which must be one line.
-func (p *process) fails() string {
-	p.t.Helper()
-	if err := p.wait(); err == nil {
-		p.t.Errorf("%s has not failed", p.cmd)
-	}
-	line := strings.TrimSuffix(p.stderr.String(), "\n")
-	if line == "" || strings.Contains(line, "\n") {
-		p.t.Errorf("%s: not one line: %q", p.cmd, line)
-	}
-	return line
-}
-
-func match(t *testing.T, got, want string) {
+// serve starts a server on the host, and waits for the line with its address.
+func (h host) serve(t *testing.T, args ...string) *labtest.Process {
 	t.Helper()
-	if !regexp.MustCompile(`\A(?:` + want + `)\z`).MatchString(got) {
-		t.Errorf("got %q, want %s", got, want)
-	}
+	return h.run(t, "", args...).Await(" on " + regexp.QuoteMeta(h.addr))
 }
 
 // TestExamples runs every example on every available network.
@@ -142,7 +74,7 @@ func TestExamples(t *testing.T) {
 	t.Run("nobody", func(t *testing.T) {
 		t.Parallel() // clients wait for a long time
 		n := loopback("127.78.0")
-		match(t, n.hosts[1].run(t, "", bin+"/echo", "--to", n.hosts[0].addr).fails(), `echo: no connection to .*: is the server running there.*`)
+		labtest.Match(t, n.hosts[1].run(t, "", bin+"/echo", "--to", n.hosts[0].addr).Fails(), `echo: no connection to .*: is the server running there.*`)
 	})
 	for _, n := range append([]network{loopback("127.77.0")}, labs(t)...) {
 		t.Run(n.name, func(t *testing.T) {
@@ -158,57 +90,57 @@ func TestExamples(t *testing.T) {
 
 func testEcho(t *testing.T, n network, echo string) {
 	server, client := n.hosts[0], n.hosts[1]
-	s := server.run(t, "", echo).ready(server.addr)
+	s := server.serve(t, echo)
 	for range 2 { // the server also serves a second client
-		match(t, client.run(t, "one\n\nthree\n", echo, "--to", server.addr).output(),
+		labtest.Match(t, client.run(t, "one\n\nthree\n", echo, "--to", server.addr).Output(),
 			`one\t[\d.]+[µm]s\n\t[\d.]+[µm]s\nthree\t[\d.]+[µm]s\n`)
 	}
-	match(t, client.run(t, strings.Repeat("x", 5000), echo, "--to", server.addr).fails(), `echo: .*4095 bytes`)
-	s.interrupt()
-	match(t, client.run(t, "", echo, "--to", "there").fails(), `echo: --to there: give the IP address.*`)
+	labtest.Match(t, client.run(t, strings.Repeat("x", 5000), echo, "--to", server.addr).Fails(), `echo: .*4095 bytes`)
+	s.Interrupt()
+	labtest.Match(t, client.run(t, "", echo, "--to", "there").Fails(), `echo: --to there: give the IP address.*`)
 }
 
 func testReqresp(t *testing.T, n network, reqresp string) {
 	server := n.hosts[0]
-	s := server.run(t, "", reqresp).ready(server.addr)
-	var clients []*process
+	s := server.serve(t, reqresp)
+	var clients []*labtest.Process
 	for _, h := range n.hosts[1:] {
 		clients = append(clients, h.run(t, "", reqresp, "--to", server.addr, "--requests", "4000"))
 	}
 	for _, c := range clients {
-		match(t, c.output(), `16000 requests in .*s: \d+ requests/s\n`)
+		labtest.Match(t, c.Output(), `16000 requests in .*s: \d+ requests/s\n`)
 	}
-	s.interrupt()
+	s.Interrupt()
 }
 
 func testKV(t *testing.T, n network, kv string) {
 	server, client := n.hosts[0], n.hosts[1]
-	s := server.run(t, "", kv).ready(server.addr)
-	ask := func(args ...string) *process {
+	s := server.serve(t, kv)
+	ask := func(args ...string) *labtest.Process {
 		return client.run(t, "", append([]string{kv, "--to", server.addr}, args...)...)
 	}
-	match(t, ask("put", "colour", "blue").output(), "\"stored\"\n")
-	match(t, ask("put", "colour", "green").output(), "\"stored\"\n")
-	match(t, ask("get", "colour").output(), "\"green\"\n")
-	match(t, ask("get", "shape").fails(), "kv: no such key.*")
-	match(t, ask("put", "long", strings.Repeat("x", 5000)).fails(), "kv: .*")
-	match(t, ask().fails(), "kv: .*get KEY, or put KEY VALUE")
-	s.interrupt()
+	labtest.Match(t, ask("put", "colour", "blue").Output(), "\"stored\"\n")
+	labtest.Match(t, ask("put", "colour", "green").Output(), "\"stored\"\n")
+	labtest.Match(t, ask("get", "colour").Output(), "\"green\"\n")
+	labtest.Match(t, ask("get", "shape").Fails(), "kv: no such key.*")
+	labtest.Match(t, ask("put", "long", strings.Repeat("x", 5000)).Fails(), "kv: .*")
+	labtest.Match(t, ask().Fails(), "kv: .*get KEY, or put KEY VALUE")
+	s.Interrupt()
 }
 
 func testTable(t *testing.T, n network, table string) {
 	server, client := n.hosts[0], n.hosts[1]
-	s := server.run(t, "", table).ready(server.addr)
-	ask := func(args ...string) *process {
+	s := server.serve(t, table)
+	ask := func(args ...string) *labtest.Process {
 		return client.run(t, "", append([]string{table, "--to", server.addr}, args...)...)
 	}
-	match(t, ask("put", "colour", "blue").output(), "")
-	match(t, ask("put", "colour", "green").output(), "")
-	match(t, ask("get", "colour").output(), "green\n")
-	match(t, ask("get", "shape").fails(), "table: no such key")
-	match(t, ask("put", "long", strings.Repeat("x", 200)).fails(), "table: .* both may have 110")
-	match(t, ask().fails(), "table: say what to do.*")
-	s.interrupt()
+	labtest.Match(t, ask("put", "colour", "blue").Output(), "")
+	labtest.Match(t, ask("put", "colour", "green").Output(), "")
+	labtest.Match(t, ask("get", "colour").Output(), "green\n")
+	labtest.Match(t, ask("get", "shape").Fails(), "table: no such key")
+	labtest.Match(t, ask("put", "long", strings.Repeat("x", 200)).Fails(), "table: .* both may have 110")
+	labtest.Match(t, ask().Fails(), "table: say what to do.*")
+	s.Interrupt()
 }
 
 func testPush(t *testing.T, n network, push string) {
@@ -218,21 +150,24 @@ func testPush(t *testing.T, n network, push string) {
 		t.Fatal(err)
 	}
 	var dirs, addrs []string
-	var receivers []*process
+	var receivers []*labtest.Process
 	for _, h := range n.hosts[1:] {
 		dirs, addrs = append(dirs, t.TempDir()), append(addrs, h.addr)
-		receivers = append(receivers, h.run(t, "", push, "--dir", dirs[len(dirs)-1]).ready(h.addr))
+		receivers = append(receivers, h.serve(t, push, "--dir", dirs[len(dirs)-1]))
 	}
-	send := func() *process {
+	send := func() *labtest.Process {
 		return n.hosts[0].run(t, "", append([]string{push, "--file", file}, addrs...)...)
 	}
 	for range 2 { // the second file replaces the first
-		p := send()
-		match(t, p.output(), `.*: \d of \d receivers have it, SHA-256 [0-9a-f]{64}\n`)
-		match(t, p.stderr.String(), `(\d+ % of 4800016 bytes\n)*100 % of 4800016 bytes\n`)
+		out, progress, err := send().Wait()
+		if err != nil {
+			t.Error(err)
+		}
+		labtest.Match(t, out, `.*: \d of \d receivers have it, SHA-256 [0-9a-f]{64}\n`)
+		labtest.Match(t, progress, `(\d+ % of 4800016 bytes\n)*100 % of 4800016 bytes\n`)
 	}
 	for i, r := range receivers {
-		match(t, r.interrupt(), `(.*/file: 19 chunks, SHA-256 [0-9a-f]{64}\n){2}`)
+		labtest.Match(t, r.Interrupt(), `(.*/file: 19 chunks, SHA-256 [0-9a-f]{64}\n){2}`)
 		got, err := os.ReadFile(dirs[i] + "/file")
 		if err != nil || !bytes.Equal(got, content) {
 			t.Errorf("receiver %d has %d bytes, %v", i, len(got), err)
@@ -248,28 +183,28 @@ func testPush(t *testing.T, n network, push string) {
 func testPushRefused(t *testing.T, n network, push, file string) {
 	gone := filepath.Join(t.TempDir(), "gone")
 	addrs := []string{push, "--file", file}
-	var receivers []*process
+	var receivers []*labtest.Process
 	for i, h := range n.hosts[1:] {
 		dir := gone
 		if i > 0 {
 			dir = t.TempDir()
 		}
-		receivers = append(receivers, h.run(t, "", push, "--dir", dir).ready(h.addr))
+		receivers = append(receivers, h.serve(t, push, "--dir", dir))
 		addrs = append(addrs, h.addr)
 	}
-	p := n.hosts[0].run(t, "", addrs...)
-	if err := p.wait(); err == nil {
+	out, message, err := n.hosts[0].run(t, "", addrs...).Wait()
+	if err == nil {
 		t.Error("a push that did not reach all has not failed")
 	}
 	if have := len(receivers) - 1; have > 0 {
-		match(t, string(p.rest), fmt.Sprintf(`.*: %d of %d receivers have it, .*\n`, have, len(receivers)))
+		labtest.Match(t, out, fmt.Sprintf(`.*: %d of %d receivers have it, .*\n`, have, len(receivers)))
 	}
-	match(t, p.stderr.String(), `(?s).*push: `+n.hosts[1].addr+` does not have the file: it refuses: "open .*no such file or directory".*`)
+	labtest.Match(t, message, `(?s).*push: `+n.hosts[1].addr+` does not have the file: it refuses: "open .*no such file or directory".*`)
 	for i, r := range receivers {
-		if err := r.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		if err := r.Cmd.Process.Signal(syscall.SIGINT); err != nil {
 			t.Error(err)
 		}
-		if err := r.wait(); err != nil {
+		if _, _, err := r.Wait(); err != nil {
 			t.Errorf("receiver %d: %v", i, err)
 		}
 	}
@@ -311,15 +246,15 @@ func TestClientsThatDoNotConfirm(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			n := loopback(fmt.Sprintf("127.83.%d", i))
-			server := n.hosts[0].run(t, "", filepath.Join(bin, tt.name)).ready(n.hosts[0].addr)
+			server := n.hosts[0].serve(t, filepath.Join(bin, tt.name))
 			for host := range 4 {
 				asksInVain(t, netip.AddrFrom4([4]byte{127, 83, byte(i), byte(10 + host)}), netip.MustParseAddr(n.hosts[0].addr), tt.qual)
 			}
 			for range 3 {
 				args := append([]string{filepath.Join(bin, tt.name), "--to", n.hosts[0].addr}, tt.args...)
-				n.hosts[1].run(t, "hello\n", args...).output()
+				n.hosts[1].run(t, "hello\n", args...).Output()
 			}
-			match(t, server.interrupt(), "")
+			labtest.Match(t, server.Interrupt(), "")
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/datxdp/datxdp/examples/services/internal/servicetest"
+	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
 func TestMain(m *testing.M) { servicetest.Main(m, main) }
@@ -19,7 +20,7 @@ func TestGRPC(t *testing.T) {
 		server := n.Serve(t, tls...)
 		out := n.Ask(t, append(tls, "--calls", calls, "--messages", fmt.Sprint(messages))...).Output()
 		t.Log(out)
-		servicetest.Match(t, out, fmt.Sprintf(`unary: %s(?:stream: %[1]s)received %d bytes: .*\nsent %[2]d bytes: .*\n`,
+		labtest.Match(t, out, fmt.Sprintf(`unary: %s(?:stream: %[1]s)received %d bytes: .*\nsent %[2]d bytes: .*\n`,
 			servicetest.Times, messages*4096))
 		server.Interrupt()
 	})
@@ -38,7 +39,7 @@ func TestServerGone(t *testing.T) {
 		server := n.Serve(t)
 		client := n.Ask(t, "--calls", "1", "--messages", "1000000000").Await("^stream: ")
 		server.Interrupt()
-		servicetest.Match(t, client.Fails(), `grpc: rpc error: code = Unavailable .*`)
-		servicetest.Match(t, n.Ask(t).Fails(), `grpc: rpc error: code = Unavailable .*(refused|time).*`)
+		labtest.Match(t, client.Fails(), `grpc: rpc error: code = Unavailable .*`)
+		labtest.Match(t, n.Ask(t).Fails(), `grpc: rpc error: code = Unavailable .*(refused|time).*`)
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/datxdp/datxdp/examples/services/internal/servicetest"
+	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
 func TestMain(m *testing.M) { servicetest.Main(m, main) }
@@ -20,7 +21,7 @@ func TestHTTP(t *testing.T) {
 		for version, name := range map[string]string{"1": "HTTP/1.1", "2": "HTTP/2.0"} {
 			out := n.Ask(t, append(tls, "--http", version, "--requests", requests, "--bytes", fmt.Sprint(bytes))...).Output()
 			t.Log(out)
-			servicetest.Match(t, out, fmt.Sprintf(`hello from %s\n%sdownloaded %d bytes: .*\nuploaded %[3]d bytes: .*\n`,
+			labtest.Match(t, out, fmt.Sprintf(`hello from %s\n%sdownloaded %d bytes: .*\nuploaded %[3]d bytes: .*\n`,
 				name, servicetest.Times, bytes))
 		}
 		server.Interrupt()
@@ -37,6 +38,6 @@ func TestInterrupt(t *testing.T) {
 // TestNoServer: a client of a host without a server fails with one line.
 func TestNoServer(t *testing.T) {
 	servicetest.Each(t, func(t *testing.T, n servicetest.Network) {
-		servicetest.Match(t, n.Ask(t).Fails(), `http: .*connection (refused|reset).*|http: .*time.*`)
+		labtest.Match(t, n.Ask(t).Fails(), `http: .*connection (refused|reset).*|http: .*time.*`)
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/datxdp/datxdp/examples/services/internal/servicetest"
+	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
 func TestMain(m *testing.M) { servicetest.Main(m, main) }
@@ -18,11 +19,11 @@ func TestNATS(t *testing.T) {
 		server := n.Serve(t)
 		out := n.Ask(t, "--requests", requests, "--messages", messages).Output()
 		t.Log(out)
-		servicetest.Match(t, out, `request: `+servicetest.Times+`stream: \d+ messages, \d+/s\n`)
+		labtest.Match(t, out, `request: `+servicetest.Times+`stream: \d+ messages, \d+/s\n`)
 		client := n.Ask(t, "--requests", "1", "--messages", "1000000000").Await("^request: ")
 		client.Interrupt()
 		server.Interrupt()
-		servicetest.Match(t, n.Ask(t).Fails(), `nats: .*(refused|time|no servers).*`)
+		labtest.Match(t, n.Ask(t).Fails(), `nats: .*(refused|time|no servers).*`)
 	})
 }
 

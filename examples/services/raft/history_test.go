@@ -8,13 +8,13 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/datxdp/datxdp/examples/services/internal/servicetest"
+	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
 // history is what the clients of a load have done.
 type history struct {
 	t      *testing.T
-	load   *servicetest.Process
+	load   *labtest.Process
 	events []event
 	leader string // that has answered last
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/datxdp/datxdp/examples/services/internal/servicetest"
+	"github.com/datxdp/datxdp/internal/lab/labtest"
 	"github.com/datxdp/datxdp/internal/lab/mesh"
 )
 
@@ -32,7 +33,7 @@ type cluster struct {
 	mesh    *mesh.Mesh
 	dir     string
 	addrs   []string // of the nodes
-	running [nodes]*servicetest.Process
+	running [nodes]*labtest.Process
 }
 
 func newCluster(t *testing.T, n servicetest.Network, m *mesh.Mesh) *cluster {
@@ -55,7 +56,7 @@ func (c *cluster) start(i int) {
 }
 
 // client starts a client.
-func (c *cluster) client(args ...string) *servicetest.Process {
+func (c *cluster) client(args ...string) *labtest.Process {
 	return c.network.Hosts[nodes].Start(c.t, append([]string{"--nodes", strings.Join(c.addrs, ",")}, args...)...)
 }
 
@@ -71,18 +72,18 @@ func TestCommands(t *testing.T) {
 	for _, n := range networks {
 		t.Run(n.Name, func(t *testing.T) {
 			c := newCluster(t, n, m)
-			servicetest.Match(t, c.client("put", "colour", "blue").Output(), "")
-			servicetest.Match(t, c.client("get", "colour").Output(), "blue\n")
+			labtest.Match(t, c.client("put", "colour", "blue").Output(), "")
+			labtest.Match(t, c.client("get", "colour").Output(), "blue\n")
 			c.running[0].Kill()
-			servicetest.Match(t, c.client("cas", "colour", "blue", "green").Output(), "")
-			servicetest.Match(t, c.client("cas", "colour", "blue", "red").Fails(), "raft: colour has another value")
+			labtest.Match(t, c.client("cas", "colour", "blue", "green").Output(), "")
+			labtest.Match(t, c.client("cas", "colour", "blue", "red").Fails(), "raft: colour has another value")
 			c.start(0)
-			servicetest.Match(t, c.client("get", "colour").Output(), "green\n")
-			servicetest.Match(t, c.client("get", "shape").Fails(), "raft: no such key")
-			servicetest.Match(t, c.client("get").Fails(), "raft: say what to do: .*")
+			labtest.Match(t, c.client("get", "colour").Output(), "green\n")
+			labtest.Match(t, c.client("get", "shape").Fails(), "raft: no such key")
+			labtest.Match(t, c.client("get").Fails(), "raft: say what to do: .*")
 			out := c.client("bench", "100").Output()
 			t.Log(out)
-			servicetest.Match(t, out, "put: "+servicetest.Times)
+			labtest.Match(t, out, "put: "+servicetest.Times)
 			c.stop()
 		})
 	}

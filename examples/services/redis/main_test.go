@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/datxdp/datxdp/examples/services/internal/servicetest"
+	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
 func TestMain(m *testing.M) { servicetest.Main(m, main) }
@@ -18,10 +19,10 @@ func TestRedis(t *testing.T) {
 		server := n.Serve(t)
 		out := n.Ask(t, "--requests", requests, "--size", size).Output()
 		t.Log(out)
-		servicetest.Match(t, out, `GET: `+servicetest.Times+`pipeline: \d+ commands, \d+/s\nlarge value there and back: \d+ bytes: .*\n`)
+		labtest.Match(t, out, `GET: `+servicetest.Times+`pipeline: \d+ commands, \d+/s\nlarge value there and back: \d+ bytes: .*\n`)
 		client := n.Ask(t, "--requests", "10", "--size", "100000000").Await("^pipeline: ")
 		client.Interrupt()
 		server.Interrupt()
-		servicetest.Match(t, n.Ask(t, "--requests", "1").Fails(), `redis: .*(refused|time).*`)
+		labtest.Match(t, n.Ask(t, "--requests", "1").Fails(), `redis: .*(refused|time).*`)
 	})
 }

@@ -1,5 +1,3 @@
-// Package labtest has what several root tests need: the conditions for skipping a test, labs that are closed with their
-// test, and the output of programs. It is separate from package lab, so that no shipped program imports testing.
 package labtest
 
 import (

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
 // Network is hosts that are connected.
@@ -23,13 +25,13 @@ type Host struct {
 }
 
 // Serve starts the server of the example on the first host.
-func (n Network) Serve(t *testing.T, args ...string) *Process {
+func (n Network) Serve(t *testing.T, args ...string) *labtest.Process {
 	t.Helper()
 	return n.Hosts[0].Start(t, args...).Await("^serving on ")
 }
 
 // Ask starts a client of that server on the second host.
-func (n Network) Ask(t *testing.T, args ...string) *Process {
+func (n Network) Ask(t *testing.T, args ...string) *labtest.Process {
 	t.Helper()
 	return n.Hosts[1].Start(t, append([]string{"--to", n.Hosts[0].Addr + ":7000"}, args...)...)
 }
