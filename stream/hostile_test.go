@@ -218,7 +218,7 @@ func FuzzHostilePeer(f *testing.F) {
 	})
 }
 
-// TestHostileErrors: what the user of a stream gets to know of a peer that violates the protocol.
+// TestHostileErrors: if a peer violates the protocol, the calls of the stream return the right error.
 func TestHostileErrors(t *testing.T) {
 	for _, c := range []struct {
 		acts []string

@@ -37,7 +37,7 @@ func (q *testQueue) expect(t *testing.T, from, to int) {
 	}
 }
 
-// Which completions are notifications, and which calls of notify they cause.
+// The right completions must be notifications, and cause the right calls of notify.
 func TestQueueNotice(t *testing.T) {
 	for _, tc := range []struct {
 		name string

@@ -176,7 +176,7 @@ func TestDeferPosts(t *testing.T) {
 	waits("too few are left", false)
 }
 
-// Which events add tokens, and how many.
+// Each event must add the right number of tokens.
 func TestTokens(t *testing.T) {
 	const all = bucketSize * tokenTime
 	for _, tt := range []struct {
