@@ -140,6 +140,10 @@ func newAdapter(o Options, dev device) (*adapter, error) {
 	if l := o.Limits; min(l.GiveUp, l.NotReady, l.KeepAlive, l.ListenGrace) < 0 {
 		return nil, fail(ErrInvalidParameter, "Options.Limits has a negative time")
 	}
+	mode, err := o.Progress.mode()
+	if err != nil {
+		return nil, err
+	}
 	host, err := wire.NewHost(rand.Reader, wire.Limits(o.Limits))
 	if err != nil {
 		return nil, fmt.Errorf("dat: %w", err)
@@ -155,6 +159,7 @@ func newAdapter(o Options, dev device) (*adapter, error) {
 	}
 	a.arena = newArena(dev.links[0].Caps().Memory, o.Memory)
 	a.attr = a.adapterAttr()
+	a.engines.Mode = mode
 	a.engines.Start()
 	if dev.watch != nil {
 		dev.watch(a)

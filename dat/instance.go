@@ -2,6 +2,7 @@ package dat
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/datxdp/datxdp/internal/ianame"
@@ -21,5 +22,8 @@ func (o *Options) override(n ianame.Name) error {
 	o.PeerPort = cmp.Or(n.PeerPort, o.PeerPort)
 	o.Queues = cmp.Or(n.Queues, o.Queues)
 	o.Limits.GiveUp = cmp.Or(n.Silence, o.Limits.GiveUp)
+	if i := slices.Index(progressNames[:], n.Progress); i >= 0 {
+		o.Progress = Progress(i)
+	}
 	return nil
 }

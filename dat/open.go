@@ -21,8 +21,8 @@ const DefaultPort = 17473
 const NoAsyncEVD = -1
 
 // Options are the options of Open and OpenLink. The first open of a device and port in the process creates an adapter,
-// and later opens share that adapter. So the fields Queues, Memory, Limits and Wrap take effect only at the first open.
-// The other fields apply to each open.
+// and later opens share that adapter. So the fields Queues, Memory, Progress, Limits and Wrap take effect only at the
+// first open. The other fields apply to each open.
 type Options struct {
 	// Port is the UDP port on which the adapter receives. 0 means DefaultPort. Over UDP, the value 0 also allows
 	// another port: if a different process has DefaultPort, the system picks a free port. IAAttr.Port and the log show
@@ -36,6 +36,8 @@ type Options struct {
 	// Memory is the number of bytes that IA.Alloc can allocate; 0 means none. Over AF_XDP, the kernel locks that memory
 	// in RAM, and counts it as locked memory once for each queue.
 	Memory int
+	// Progress says how goroutines that wait use the processor. The option "progress=busy" in a name overrides it.
+	Progress Progress
 	// AsyncQLen is the queue length, in events, of the asynchronous EVD. 0 means 64. NoAsyncEVD means no such EVD.
 	AsyncQLen int
 	// AsyncEVD is the asynchronous EVD of this open. If AsyncEVD is nil, this open creates its own asynchronous EVD.
@@ -95,7 +97,8 @@ const MaxName = 256
 //	auto:eth0       like xdp:eth0 or, if AF_XDP fails, UDP on the interface's address
 //	auto:eth0,copy  like xdp:eth0,copy, without UDP if AF_XDP fails
 //
-// Options may follow the name. They override options in o: "xdp:eth0 port=4000 peerport=4000 queues=2 silence=30s".
+// Options may follow the name. They override options in o: "xdp:eth0 port=4000 peerport=4000 queues=2 silence=30s
+// progress=busy".
 //
 // IA.Query returns the granted mode. An adapter may be opened many times. Each open returns an IA of its own; closing
 // an IA does not affect the other IAs.

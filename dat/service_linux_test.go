@@ -178,10 +178,10 @@ func beService() error {
 	}
 }
 
-// startService starts a service process with a number of processors of the Go scheduler.
-func (x xdpNet) startService(b *testing.B, procs int) {
+// startService starts a service process with a number of processors of the Go scheduler, and a mode of its adapter.
+func (x xdpNet) startService(b *testing.B, procs int, mode Progress) {
 	b.Setenv("GOMAXPROCS", fmt.Sprint(procs))
-	c := startChild(b, "service", "xdp:"+lab.Interface, 0, 0, func(start func() error) error { return x.Do(lab.B, start) })
+	c := startChild(b, "service", "xdp:"+lab.Interface+" progress="+mode.String(), 0, 0, func(start func() error) error { return x.Do(lab.B, start) })
 	if said := c.says(b); said != "listening" {
 		b.Fatal(said)
 	}
@@ -195,10 +195,10 @@ type services struct {
 	connect *EVD
 }
 
-func newServices(b *testing.B, procs int) *services {
+func newServices(b *testing.B, procs int, mode Progress) *services {
 	s := &services{net: newXDP(b).(xdpNet)}
-	s.net.startService(b, procs)
-	h := newHost(b, s.net, 0, Options{})
+	s.net.startService(b, procs, mode)
+	h := newHost(b, s.net, 0, Options{Progress: mode})
 	s.ia, s.pz = h.ia, h.pz
 	s.connect = must(s.ia.CreateEVD(1<<14, nil, EVDConnection))(b)
 	return s
@@ -259,7 +259,7 @@ func request(b *testing.B, e exchange, hop bool, total int) {
 func BenchmarkServices(b *testing.B) {
 	for _, procs := range []int{1, 2, 4} {
 		b.Run(fmt.Sprint("procs=", procs), func(b *testing.B) {
-			s := newServices(b, procs)
+			s := newServices(b, procs, ProgressAdaptive)
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
 			for _, c := range []struct {
 				name  string
@@ -275,6 +275,27 @@ func BenchmarkServices(b *testing.B) {
 					for _, e := range all {
 						e.close()
 					}
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkModes measures the variants of BenchmarkServices with DAT in each mode of progress, at GOMAXPROCS 2.
+func BenchmarkModes(b *testing.B) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	for mode := range Progress(len(progressNames)) {
+		b.Run(mode.String(), func(b *testing.B) {
+			s := newServices(b, 2, mode)
+			for _, v := range []struct {
+				name  string
+				hop   bool
+				conns int
+			}{{"hop", true, 1}, {"1", false, 1}, {"32", false, 32}} {
+				all := s.dial(b, "dat", v.hop, v.conns)
+				b.Run(v.name, func(b *testing.B) { requests(b, all, v.hop) })
+				for _, e := range all {
+					e.close()
 				}
 			}
 		})

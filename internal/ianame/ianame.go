@@ -42,6 +42,7 @@ type Name struct {
 	PeerPort uint16        // peerport=N
 	Queues   int           // queues=N
 	Silence  time.Duration // silence=TIME
+	Progress string        // progress=MODE: "adaptive", "busy" or "interrupts"
 }
 
 // Parse parses a name. Its errors wrap ErrNotAdapter or ErrInvalid and say what to write instead.
@@ -117,8 +118,14 @@ func (n *Name) parseOption(word string) (err error) {
 		if n.Silence, err = time.ParseDuration(value); err != nil || n.Silence <= 0 {
 			err = invalid("%q is not a time, as in silence=30s", word)
 		}
+	case "progress":
+		switch n.Progress = value; value {
+		case "adaptive", "busy", "interrupts":
+		default:
+			err = invalid("%q names no mode; use progress=adaptive, progress=busy or progress=interrupts", word)
+		}
 	default:
-		err = invalid("there is no option %q; use port=N, peerport=N, queues=N, silence=TIME", word)
+		err = invalid("there is no option %q; use port=N, peerport=N, queues=N, silence=TIME, progress=MODE", word)
 	}
 	return err
 }

@@ -21,6 +21,7 @@ func TestParse(t *testing.T) {
 		{"udp:fe80::1%eth0", Name{Device: "udp:fe80::1%eth0", Kind: UDP, Addr: netip.MustParseAddr("fe80::1%eth0")}, nil},
 		{"xdp:eth0,zero-copy queues=3 port=1 peerport=2 silence=1m", Name{Device: "xdp:eth0,zero-copy", Kind: XDP, Interface: "eth0",
 			Mode: "zero-copy", Queues: 3, Port: 1, PeerPort: 2, Silence: time.Minute}, nil},
+		{"xdp:eth0 progress=interrupts", Name{Device: "xdp:eth0", Kind: XDP, Interface: "eth0", Progress: "interrupts"}, nil},
 		{"", Name{}, ErrNotAdapter},
 		{"eth0", Name{}, ErrNotAdapter},
 		{"xdp:", Name{}, ErrNotAdapter},
@@ -37,6 +38,8 @@ func TestParse(t *testing.T) {
 		{"xdp:eth0 silence=30", Name{}, ErrInvalid},
 		{"xdp:eth0 silence=-1s", Name{}, ErrInvalid},
 		{"xdp:eth0 udp:::1", Name{}, ErrInvalid},
+		{"xdp:eth0 progress", Name{}, ErrInvalid},
+		{"xdp:eth0 progress=fast", Name{}, ErrInvalid},
 	}
 	for _, tt := range tests {
 		got, err := Parse(tt.text)

@@ -43,8 +43,8 @@ func (d *Driver) run() {
 			if p.busy {
 				b.busyAt, b.pause = now, checkInterval
 			}
-			yield(Background, p.busy, b.passes.count(p.busy, emptyPasses))
-			b.network.look(now)
+			yield(b.group.Mode, Background, p.busy, b.passes.count(p.busy, emptyPasses))
+			b.group.network.look(now)
 		}
 	}
 	d.phase.Store(uint32(Stopped))
@@ -69,9 +69,9 @@ func (b *background) runPass(now wire.Time) (p pass) {
 	}
 	if now.Sub(b.reviewed) >= checkInterval {
 		b.reviewed = now
-		b.shared.Store(false) // if several goroutines still wait, one of them sets it again
+		b.group.shared.Store(false) // if several goroutines still wait, one of them sets it again
 	}
-	p.shared = b.shared.Load()
+	p.shared = b.group.servesWaiters()
 	p.driven = b.Driver.polls != b.polls && !p.shared
 	b.polls = b.Driver.polls
 	if !p.driven {
@@ -81,9 +81,9 @@ func (b *background) runPass(now wire.Time) (p pass) {
 		p.busy = b.engine.Poll(now)
 		p.next = b.engine.Next()
 	}
-	phase := p.phase(now, now.Sub(b.busyAt))
+	phase := p.phase(b.group.Mode, now, now.Sub(b.busyAt))
 	if phase == Sleeping {
-		b.shared.Store(false)
+		b.group.shared.Store(false)
 	}
 	b.phase.Store(uint32(phase))
 	if b.disown(Background) && !p.driven { // disown has polled, so p.next is out of date
@@ -94,10 +94,10 @@ func (b *background) runPass(now wire.Time) (p pass) {
 }
 
 // phase returns the phase after a pass at time now. The argument quiet is the time since packets last moved.
-func (p pass) phase(now wire.Time, quiet time.Duration) Phase {
-	spin := idleSpin
+func (p pass) phase(mode Mode, now wire.Time, quiet time.Duration) Phase {
+	spin := mode.idleSpin()
 	if p.shared {
-		spin = waitSpin
+		spin = mode.waitSpin()
 	}
 	switch {
 	case p.driven:

@@ -29,12 +29,10 @@ type Link interface {
 // Driver runs one engine. Goroutines that post or wait run the engine in their calls. While there are no such
 // goroutines, the background owner runs the engine. Embed a Driver by value and do not copy it.
 type Driver struct {
-	engine  Engine
-	token   *wire.Token
-	link    Link
-	network *network      // of the group
-	asleep  *atomic.Int32 // of the group
-	shared  *atomic.Bool  // of the group
+	engine Engine
+	token  *wire.Token
+	link   Link
+	group  *Group // the drivers of the same adapter
 
 	polls uint64   // number of polls by callers, and of posts by callers that take completions; guarded by the token
 	empty emptyRun // number of consecutive empty polls by callers; guarded by the token
@@ -128,7 +126,7 @@ func (d *Driver) Post(c *wire.Conn) {
 		d.wake()
 	}
 	if poll, active := d.engine.Kick(c); poll {
-		if active && d.asleep.Load() == 0 { // the caller takes completions, so it will poll; a caller that only reads its memory will not
+		if active && d.group.asleep.Load() == 0 { // the caller takes completions, so it will poll; a caller that only reads its memory will not
 			d.polls++
 		}
 		d.engine.Poll(Now())
@@ -139,7 +137,7 @@ func (d *Driver) Post(c *wire.Conn) {
 
 // pollsSoon reports whether the background owner polls for several waiters and has a processor.
 func (d *Driver) pollsSoon() bool {
-	return d.shared.Load() && d.Phase() == Polling && Now().Sub(wire.Time(d.servedAt.Load())) < starvedAfter
+	return d.group.shared.Load() && d.Phase() == Polling && Now().Sub(wire.Time(d.servedAt.Load())) < starvedAfter
 }
 
 // The method Do takes the engine, polls it, calls f, polls the engine again, and gives the engine up. If the driver is

@@ -8,6 +8,7 @@ import (
 
 // Group has the drivers of one adapter. Its methods work on all drivers.
 type Group struct {
+	Mode    Mode // set it before Start
 	drivers []*Driver
 	parked  atomic.Uint64 // number of times that a waiter parked
 	asleep  atomic.Int32  // number of waiters that are parked
@@ -18,7 +19,7 @@ type Group struct {
 
 // Add adds a driver. Call it before Start.
 func (g *Group) Add(d *Driver) {
-	d.network, d.asleep, d.shared = &g.network, &g.asleep, &g.shared
+	d.group = g
 	g.drivers = append(g.drivers, d)
 }
 
@@ -38,10 +39,16 @@ func (g *Group) Close() {
 	g.network.close()
 }
 
+// servesWaiters reports whether the background owners poll for several waiters. In mode Busy they do so for every waiter
+// that is parked, because a waiter parks only if too many wait.
+func (g *Group) servesWaiters() bool {
+	return g.shared.Load() || g.Mode == Busy && g.asleep.Load() > 0
+}
+
 // Poll polls every engine once, for a call of Dequeue.
 func (g *Group) Poll() {
 	busy, yieldThread := g.pass(Now(), Poller)
-	yield(Poller, busy, yieldThread)
+	yield(g.Mode, Poller, busy, yieldThread)
 }
 
 // The method pass polls, in the given role, every engine that is not owned. The result busy is true if packets moved in

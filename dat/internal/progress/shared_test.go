@@ -72,7 +72,7 @@ func TestPostOfSharedWaiters(t *testing.T) {
 		}
 		end()
 		x.settle() // a sleeping background owner does not answer a doorbell
-		x.shared.Store(true)
+		x.group.shared.Store(true)
 		polls := x.polls(Poster)
 		if x.Post(nil); x.polls(Poster) == polls {
 			t.Error("the post waits for the end of the sleep")
@@ -98,11 +98,11 @@ func TestSharedEnds(t *testing.T) {
 		x := newFake()
 		b := background{Driver: &x.Driver, reviewed: Now()}
 		x.packets.Store(1 << 30)
-		x.shared.Store(true)
-		if b.runPass(Now()); !x.shared.Load() {
+		x.group.shared.Store(true)
+		if b.runPass(Now()); !x.group.shared.Load() {
 			t.Error("it ends before checkInterval has passed")
 		}
-		if b.runPass(Now().Add(checkInterval)); x.shared.Load() {
+		if b.runPass(Now().Add(checkInterval)); x.group.shared.Load() {
 			t.Error("it does not end after checkInterval")
 		}
 	})

@@ -1,6 +1,7 @@
 package progress
 
 import (
+	"runtime"
 	"time"
 
 	"github.com/datxdp/datxdp/wire"
@@ -26,8 +27,8 @@ const (
 )
 
 // Wait waits until w is ready, the time limit has passed or the channel done is closed. At first, it polls the engines.
-// After waitSpin (some tens of microseconds) without a packet, it parks, and the background owners poll the engines. If
-// more than maxPollers goroutines would poll, all waiters park immediately, and the background owners poll for all of
+// After some time without a packet, which the Mode says, it parks, and the background owners poll the engines. If more
+// than maxPollers goroutines would poll, all waiters park immediately, and the background owners poll for all of
 // them. This ends when packets stop, and at the latest after checkInterval.
 func (g *Group) Wait(w Waiting, limit wire.Time, done <-chan struct{}) Outcome {
 	for {
@@ -56,21 +57,25 @@ func ending(w Waiting, now, limit wire.Time, done <-chan struct{}) (outcome Outc
 }
 
 // The method spin polls the engines until the wait ends, and returns true with the outcome. It returns false if the
-// caller must park instead: no packet has come for waitSpin, or too many goroutines wait.
+// caller must park instead: no packet has come for some time, or too many goroutines wait.
 func (g *Group) spin(w Waiting, limit wire.Time, done <-chan struct{}) (outcome Outcome, ended bool) {
 	if w.Ready() {
 		return Ready, true
 	}
-	if g.shared.Load() {
+	if g.servesWaiters() {
 		return 0, false
 	}
 	defer g.pollers.Add(-1)
-	if g.pollers.Add(1) > maxPollers {
+	if g.pollers.Add(1) > g.Mode.maxPollers() {
 		g.shared.Store(true)
 		return 0, false
 	}
+	if g.Mode == Busy {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+	}
 	now := Now()
-	for quiet := now; now.Sub(quiet) <= waitSpin && !g.shared.Load(); {
+	for quiet := now; now.Sub(quiet) <= g.Mode.waitSpin() && !g.servesWaiters(); {
 		busy, yieldThread := g.pass(now, Waiter)
 		if busy {
 			quiet = now
@@ -78,8 +83,9 @@ func (g *Group) spin(w Waiting, limit wire.Time, done <-chan struct{}) (outcome 
 		if outcome, ended = ending(w, now, limit, done); ended {
 			return outcome, ended
 		}
-		yield(Waiter, busy, yieldThread)
-		g.network.look(now)
+		if yield(g.Mode, Waiter, busy, yieldThread); g.Mode != Busy {
+			g.network.look(now)
+		}
 		now = Now()
 	}
 	return 0, false

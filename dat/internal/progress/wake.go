@@ -5,6 +5,7 @@ package progress
 //	cause                                      woken goroutine                     function
 //	a poll, which may set an earlier deadline  background owner in phase Sleeping  wake
 //	a waiter parks                             background owner in phase Watching  handOver
+//	a waiter parks in mode Busy                background owner in phase Sleeping  handOver
 //	Group.Close                                background owner in every phase     halt
 //	a post while the engine is owned           none: the owner polls again         Engine.Ring
 //	an event arrives                           parked waiter                       Signal.Raise
@@ -39,7 +40,11 @@ func (d *Driver) wake() {
 }
 
 // handOver tells the background owner that a caller stops polling, so that it polls without waiting for its next check.
+// In mode Busy it also ends the sleep of the background owner, which polls from now on.
 func (d *Driver) handOver() {
+	if d.group.Mode == Busy && d.sleeping() {
+		d.link.Wake()
+	}
 	select {
 	case d.handover <- struct{}{}:
 	default:

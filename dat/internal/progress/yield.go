@@ -6,21 +6,22 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// yield lets other goroutines or threads run after a poll. The argument busy is true if the poll moved packets. There
-// are three cases:
+// yield lets other goroutines or threads run after a poll. The argument busy is true if the poll moved
+// packets. There are three cases:
 //
 //   - The poll of a Waiter moved no packets: other goroutines run (runtime.Gosched). Otherwise a goroutine of the
-//     consumer, such as one that just got a message, would have to wait for a scheduling quantum.
+//     consumer, such as one that just got a message, would have to wait for a scheduling quantum. In mode Busy the
+//     waiter keeps its processor.
 //   - The poll was made by the background owner: other goroutines run, such as one that waited for the received
 //     packets.
 //   - The argument thread is true, because there were emptyPolls consecutive empty polls by callers, or emptyPasses
 //     consecutive empty passes of the background owner: other threads that wait for this core run (sched_yield).
-func yield(role wire.Role, busy, thread bool) {
+func yield(mode Mode, role wire.Role, busy, thread bool) {
 	if thread {
 		yieldThread()
 	}
 	switch {
-	case role == Waiter && !busy, role == Background:
+	case role == Waiter && !busy && mode != Busy, role == Background:
 		runtime.Gosched()
 	}
 }
