@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"math"
 	"net"
 	"net/netip"
 	"testing"
@@ -21,18 +22,22 @@ var links = append([]linkType{
 	{"udp", udp},
 }, systemLinks...)
 
-// eachLink runs a test over every link that this host has.
+// eachLink runs a test over every link that this host has. The test must leave nothing behind: no frame when it ends, and
+// no goroutine and no descriptor when its adapters are closed.
 func eachLink(t *testing.T, f func(t *testing.T, a, b *dat.IA)) {
 	for _, l := range links {
 		t.Run(l.name, func(t *testing.T) {
+			before := settled()
+			t.Cleanup(func() { before.await(t) }) // after the adapters are closed
 			a, b := l.make(t)
 			f(t, a, b)
+			counts{goroutines: math.MaxInt, files: math.MaxInt, stacks: math.MaxInt, frames: before.frames}.await(t)
 		})
 	}
 }
 
 // options are those of all adapters of the tests.
-var options = dat.Options{AsyncQLen: dat.NoAsyncEVD}
+var options = dat.Options{AsyncQLen: dat.NoAsyncEVD, Wrap: lend}
 
 // adapters returns the two adapters that open makes, which the end of the test closes.
 func adapters(t testing.TB, open func(side int) (*dat.IA, error)) (a, b *dat.IA) {
