@@ -6,16 +6,18 @@ import "time"
 // looks gives the memory of its rings back.
 const tidyInterval = time.Second
 
-// hurryInterval is the least time between two looks, because a look costs time for each stream with large rings.
+// hurryInterval is the least time between two looks, because a look costs time for each stream with large rings. A look
+// that takes long makes this time longer: looks take at most a tenth of the time.
 const hurryInterval = 100 * time.Millisecond
 
 // idling is the part of a stack that takes the memory of large rings from idle streams. stack.mu guards the fields.
 // One timer serves all streams. It runs only while untidy has streams.
 type idling struct {
-	untidy   map[*Conn]struct{} // streams with a ring, here or at the peer, that an idle stream does not have
+	untidy   map[*Conn]struct{} // streams with a ring that an idle stream does not have
 	timer    *time.Timer
 	interval time.Duration // tidyInterval, except in tests
-	looked   time.Time     // when the stack last looked
+	looking  bool          // the stack looks now
+	nextLook time.Time     // before this time no look begins
 	short    bool          // a ring could not grow: the next look takes memory from streams that are used, too
 }
 
@@ -34,7 +36,7 @@ func (s *stack) keepTidy(c *Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.untidy[c] = struct{}{}
-	if len(s.untidy) == 1 {
+	if len(s.untidy) == 1 && !s.looking {
 		s.start(s.interval)
 	}
 }
@@ -61,29 +63,35 @@ func (s *stack) rest() {
 func (s *stack) hurry() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.short && len(s.untidy) > 0 {
-		s.short = true
-		s.start(max(0, hurryInterval-time.Since(s.looked)))
+	if s.short || len(s.untidy) == 0 {
+		return
+	}
+	s.short = true
+	if !s.looking {
+		s.start(max(0, time.Until(s.nextLook)))
 	}
 }
 
 // tidy looks at the streams whose rings are larger than those of an idle stream.
 func (s *stack) tidy() {
+	began := time.Now()
 	s.mu.Lock()
 	short := s.short
-	s.short = false
+	s.looking, s.short = true, false
 	s.mu.Unlock()
 	for _, c := range s.appendTo(nil, s.untidy) {
 		c.tidy(short)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.looked = time.Now()
+	now := time.Now()
+	pause := max(hurryInterval, 10*now.Sub(began))
+	s.looking, s.nextLook = false, now.Add(pause)
 	switch {
 	case s.short: // a ring could not grow meanwhile
-		s.start(hurryInterval)
+		s.start(pause)
 	case len(s.untidy) > 0:
-		s.start(s.interval)
+		s.start(max(s.interval, pause))
 	}
 }
 
@@ -110,10 +118,10 @@ func (c *Conn) tidy(short bool) {
 	}
 }
 
-// tidied reports whether the rings here and at the peer are those of an idle stream.
+// tidied reports whether the rings of this end are those of an idle stream.
 func (c *Conn) tidied() bool {
 	in, out := &c.in, &c.out
-	return out.size() == 0 && out.peer.size <= minRing && out.next.size == 0 &&
+	return out.size() == 0 &&
 		in.size() <= minRing && !in.growing() && in.announced.buf == nil
 }
 

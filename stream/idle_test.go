@@ -160,6 +160,40 @@ func (m *memory) total() int {
 	return m.used
 }
 
+// TestOneLook: while the stack looks at idle streams, a ring that cannot grow starts no second look beside the first.
+func TestOneLook(t *testing.T) {
+	a, b := sim(t, simlink.Config{})
+	x, y := newPair(t, a, b)
+	s := y.stack
+	s.interval = time.Hour
+	grow(t, x, y)
+	y.mu.Lock() // so the look does not end
+	looked := make(chan struct{})
+	go func() {
+		s.tidy()
+		close(looked)
+	}()
+	pending := func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.timer.Stop()
+	}
+	for looking := false; !looking; runtime.Gosched() {
+		s.mu.Lock()
+		looking = s.looking
+		s.mu.Unlock()
+	}
+	pending() // keepTidy has started the timer
+	if s.hurry(); pending() {
+		t.Error("a second look was to begin")
+	}
+	y.mu.Unlock()
+	<-looked
+	if !pending() {
+		t.Error("no look follows")
+	}
+}
+
 // TestMemoryShares: an address, or a network, that grows rings as far as it can leaves memory for others, and does not
 // make them give theirs back.
 func TestMemoryShares(t *testing.T) {
