@@ -26,7 +26,8 @@ type neighbour struct {
 	mac    uint64 // the last one that the kernel had
 	listed bool   // the kernel has it now
 	hops   map[*Hop]struct{}
-	kickAt time.Time // time of the next request to the kernel
+	kickAt time.Time // time of the next request to the kernel; Table.requests sets it
+	place  int       // index in Table.requests
 	pause  time.Duration
 }
 
@@ -52,6 +53,7 @@ func (t *Table) detach(h *Hop) {
 	delete(h.via.hops, h)
 	if len(h.via.hops) == 0 {
 		delete(t.neighbours, h.via.addr)
+		t.requests.set(h.via, time.Time{})
 		t.note(h.via.addr, t.seen[h.via.addr])
 	}
 	h.via = nil
@@ -94,42 +96,37 @@ func (t *Table) follow(n *neighbour, s sighting, now time.Time) {
 			h.mac.Store(s.mac)
 		}
 	}
+	var at time.Time
 	switch {
 	case s.state&nudStatic != 0:
-		n.kickAt, n.pause = time.Time{}, 0 // a request would make the static entry dynamic
-		return
+		n.pause = 0 // a request would make the static entry dynamic
 	case s.state == netlink.NUD_INCOMPLETE, s.state == netlink.NUD_FAILED:
-		n.backOff(now)
+		at = n.backOff(now)
 	case s.state == 0, s.state == netlink.NUD_STALE:
-		n.kickAt = now
+		at = now
 	default:
-		n.kickAt, n.pause = now.Add(refresh), 0
+		at, n.pause = now.Add(refresh), 0
 	}
-	t.pokeKeeper()
+	if t.requests.set(n, at) {
+		t.pokeKeeper()
+	}
 }
 
-func (n *neighbour) backOff(now time.Time) {
+// backOff doubles the pause between requests, and returns the time of the next.
+func (n *neighbour) backOff(now time.Time) time.Time {
 	n.pause = min(max(2*n.pause, kickFirst), kickLast)
-	n.kickAt = now.Add(n.pause)
+	return now.Add(n.pause)
 }
 
 // kickDue sends the due requests and returns the time until the next.
 func (t *Table) kickDue(now time.Time) time.Duration {
 	t.mu.Lock()
-	next := t.lookupAt()
 	var due []netip.Addr
-	for addr, n := range t.neighbours {
-		if n.kickAt.IsZero() {
-			continue
-		}
-		if !now.Before(n.kickAt) {
-			due = append(due, addr)
-			n.plan(now)
-		}
-		if n.kickAt.Before(next) {
-			next = n.kickAt
-		}
+	for n := t.requests.due(now); n != nil; n = t.requests.due(now) {
+		due = append(due, n.addr)
+		t.requests.set(n, n.following(now))
 	}
+	next := t.requests.sleep(t.lookupAt())
 	t.mu.Unlock()
 	for _, addr := range due {
 		t.kick(addr)
@@ -137,13 +134,12 @@ func (t *Table) kickDue(now time.Time) time.Duration {
 	return time.Until(next)
 }
 
-// plan sets the time of the next request, for the case that no message comes before.
-func (n *neighbour) plan(now time.Time) {
+// following returns the time of the request after one at time now, for the case that no message comes before.
+func (n *neighbour) following(now time.Time) time.Time {
 	if n.listed {
-		n.kickAt = now.Add(refresh)
-	} else {
-		n.backOff(now)
+		return now.Add(refresh)
 	}
+	return n.backOff(now)
 }
 
 // kick marks a neighbour as used. The kernel then creates, resolves or probes its entry, as needed. kick ignores errors

@@ -35,10 +35,16 @@ type Table struct {
 	mu         sync.Mutex // guards the rest
 	hops       map[netip.Addr]*Hop
 	neighbours map[netip.Addr]*neighbour // neighbours that hops use
+	requests   plan                      // for neighbours
 	seen       map[netip.Addr]sighting   // the kernel's neighbour entries of this interface
-	routesAt   time.Time                 // time of the next lookup of all routes, if lookups permits it
-	lookups    budget                    // for the lookups of all routes
-	version    uint64                    // incremented by every change that routes may depend on
+	rerouting
+}
+
+// rerouting plans the lookups of all routes.
+type rerouting struct {
+	routesAt time.Time // time of the next lookup of all routes, if lookups permits it
+	lookups  budget    // for the lookups of all routes
+	version  uint64    // incremented by every change that routes may depend on
 }
 
 // Open reads the state of an interface in the network namespace of the calling thread and keeps it current.
@@ -54,7 +60,7 @@ func Open(ifindex int) (*Table, error) {
 		hops:       make(map[netip.Addr]*Hop),
 		neighbours: make(map[netip.Addr]*neighbour),
 		seen:       make(map[netip.Addr]sighting),
-		routesAt:   time.Now().Add(recheck),
+		rerouting:  rerouting{routesAt: time.Now().Add(recheck)},
 	}
 	if err := t.open(); err != nil {
 		t.closeSockets()

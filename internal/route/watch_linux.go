@@ -93,7 +93,8 @@ func (t *Table) interfaceChanged(gone Fate) {
 func (t *Table) kickUnlisted(now time.Time) {
 	for _, n := range t.neighbours {
 		if !n.listed {
-			n.kickAt, n.pause = now, 0
+			n.pause = 0
+			t.requests.set(n, now)
 		}
 	}
 }
