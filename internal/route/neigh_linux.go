@@ -102,8 +102,10 @@ func (t *Table) follow(n *neighbour, s sighting, now time.Time) {
 		n.pause = 0 // a request would make the static entry dynamic
 	case s.state == netlink.NUD_INCOMPLETE, s.state == netlink.NUD_FAILED:
 		at = n.backOff(now)
-	case s.state == 0, s.state == netlink.NUD_STALE:
+	case s.state == netlink.NUD_STALE, n.mac == 0:
 		at = now
+	case s.state == 0:
+		at, n.pause = now.Add(evicted), 0
 	default:
 		at, n.pause = now.Add(refresh), 0
 	}
@@ -114,7 +116,11 @@ func (t *Table) follow(n *neighbour, s sighting, now time.Time) {
 
 // backOff doubles the pause between requests, and returns the time of the next.
 func (n *neighbour) backOff(now time.Time) time.Time {
-	n.pause = min(max(2*n.pause, kickFirst), kickLast)
+	longest := kickLast
+	if n.mac != 0 {
+		longest = kickKnown
+	}
+	n.pause = min(max(2*n.pause, kickFirst), longest)
 	return now.Add(n.pause)
 }
 

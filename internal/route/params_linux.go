@@ -4,12 +4,18 @@ import "time"
 
 const (
 	// kickFirst and kickLast limit the pause between two requests to resolve a neighbour that does not answer. On each
-	// request the kernel itself solicits three times in three seconds.
+	// request the kernel itself solicits three times in three seconds, and every host of the link gets these packets. If
+	// the MAC address is known from before, kickKnown is the limit.
 	kickFirst = 100 * time.Millisecond
 	kickLast  = 2 * time.Second
+	kickKnown = time.Minute
 	// refresh is the interval at which a resolved neighbour is marked as used. It is well below 60 s, after which the
 	// kernel may drop an unused entry (net.ipv4.neigh.*.gc_stale_time).
 	refresh = 20 * time.Second
+	// evicted is the time after which an entry is asked for again that the kernel has removed. A full table removes entries
+	// to make room for others. If these entries came back at once, the table would be full again. The time is below the
+	// default time for which a peer may be silent, because the peer may have another MAC address now.
+	evicted = 5 * time.Second
 	// resolvePause and resolveBurst limit the rate at which Answer makes the kernel resolve neighbours. The kernel's
 	// entry for an unused address stays for at least 3 s. Below gc_thresh1 entries, it stays until the space is needed.
 	resolvePause = 100 * time.Millisecond

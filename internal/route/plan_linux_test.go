@@ -66,3 +66,31 @@ func TestNeighbourMessagesWakeKeeper(t *testing.T) {
 		t.Error("a neighbour that needs a request does not wake the keeper")
 	}
 }
+
+// The kernel is seldom asked for neighbours that it has removed, and for neighbours that no longer answer: a host with
+// many connections could make the kernel solicit, and fill its table, for each of them.
+func TestKnownNeighboursAreSeldomAskedFor(t *testing.T) {
+	table := &Table{}
+	now := time.Now()
+	next := func(n *neighbour, state int) time.Duration {
+		table.follow(n, sighting{state: state}, now)
+		return n.kickAt.Sub(now)
+	}
+	known, unknown := &neighbour{mac: 1}, &neighbour{}
+	if d := next(known, 0); d != evicted {
+		t.Errorf("a removed neighbour is asked for after %v", d)
+	}
+	if d := next(unknown, 0); d != 0 {
+		t.Errorf("a new neighbour is asked for after %v", d)
+	}
+	for range 20 {
+		next(known, netlink.NUD_FAILED)
+		next(unknown, netlink.NUD_FAILED)
+	}
+	if d := next(known, netlink.NUD_FAILED); d != kickKnown {
+		t.Errorf("a failed neighbour is asked for after %v", d)
+	}
+	if d := next(unknown, netlink.NUD_FAILED); d != kickLast {
+		t.Errorf("a failed neighbour without a MAC address is asked for after %v", d)
+	}
+}
