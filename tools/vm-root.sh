@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 
 SUITE=bookworm
 MIRROR=${DATXDP_MIRROR:-http://deb.debian.org/debian}
-PACKAGES=iproute2,ethtool,kmod,openssh-server,sudo
+PACKAGES=iproute2,ethtool,kmod,openssh-server,sudo,dapl2-utils
 CACHE=${DATXDP_VM_CACHE:?tools/vm.sh sets it}/root
 
 key=$(cat "$0" tools/vm-init - <<<"$MIRROR" | sha256sum | cut -c1-16)

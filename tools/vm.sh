@@ -87,10 +87,18 @@ build() {
   go build -o bin/vm/datbench ./cmd/datbench
 }
 
+# provider builds the library for C programs, or leaves none if this host cannot.
+provider() {
+  rm -f bin/vm/libdatxdp.so
+  [ -e /usr/include/dat2/udat.h ] && command -v gcc >/dev/null || return 0
+  make -s provider && cp bin/libdatxdp.so bin/vm/
+}
+
 machines() {
   prepare bookworm
   grep -q ' - ' bin/vm/kernels.out && skip "$(<bin/vm/kernels.out)"
   build
+  provider
   cp bin/vm/datbench bin/datbench
   contained --net "$0" inside machines TestMachines
 }

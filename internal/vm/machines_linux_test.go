@@ -37,7 +37,7 @@ func TestMachines(t *testing.T) {
 	for _, step := range []struct {
 		name string
 		run  func(*testing.T, *network)
-	}{{"provision", provision}, {"again", again}, {"verifier", verifier}, {"test.sh", runTest}, {"bench.sh", runBench}} {
+	}{{"provision", provision}, {"again", again}, {"verifier", verifier}, {"test.sh", runTest}, {"bench.sh", runBench}, {"memory", memoryWaiter}} {
 		if !t.Run(step.name, func(t *testing.T) { step.run(t, n) }) {
 			return
 		}
