@@ -225,6 +225,25 @@ func TestAttack03HalfOpenNeighbour(t *testing.T) {
 	}
 }
 
+// Attack 3: an address has used up its share with requests that the consumer does not decide. More Connects of this
+// address must not evict an accepted request of another address, whose requester is too far away to confirm at once.
+func TestAttack03UndecidedRequests(t *testing.T) {
+	s := newSiege(t)
+	e := s.victim.eng
+	s.connect(netip.MustParseAddrPort("10.0.0.9:17473"), 1)
+	s.acceptAll()
+	s.exactly(2 * confirmTime)
+	for i := range maxHalfOpen / 4 {
+		s.connect(netip.AddrPortFrom(netip.MustParseAddr("192.0.2.1"), uint16(i+1)), uint32(i)+2)
+	}
+	if r := e.unconfirmed.oldest(everyone); r == nil || r.From.Addr() != netip.MustParseAddr("10.0.0.9") {
+		t.Error("the accepted request was evicted")
+	}
+	if n, most := e.halfOpen.used, int(halfOpenShare*maxHalfOpen)+1; n > most {
+		t.Errorf("%d requests, want %d at most", n, most)
+	}
+}
+
 // acceptAll accepts all requests and pops all events of the victim.
 func (s *siege) acceptAll() {
 	for _, r := range s.victim.arrived {

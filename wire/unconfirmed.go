@@ -57,9 +57,10 @@ func (u unconfirmed) oldest(holder netip.Prefix) *Request {
 }
 
 // admit reports whether an address may have one more half-open request. If the address or its network has reached its
-// threshold, admit evicts the oldest unconfirmed request of that address or network. If there is no such request, admit
-// evicts the oldest unconfirmed request of all. A request younger than confirmTime is not evicted; admit then returns
-// false. The evicted requester gets no notice; its next packet is answered with Reset.
+// threshold, admit evicts the oldest unconfirmed request of that address or network. If an address without a request has
+// reached it, the table is full, and admit evicts the oldest unconfirmed request of all. A request younger than
+// confirmTime is not evicted; admit then returns false. The evicted requester gets no notice; its next packet is answered
+// with Reset.
 func (e *Engine) admit(a netip.Addr) bool {
 	for range 2 { // evict for the address, then for the network
 		full, ok := e.halfOpen.holderAtLimit(a)
@@ -67,7 +68,7 @@ func (e *Engine) admit(a netip.Addr) bool {
 			return true
 		}
 		r := e.unconfirmed.oldest(full)
-		if r == nil {
+		if r == nil && e.halfOpen.held[full] == 0 {
 			r = e.unconfirmed.oldest(everyone)
 		}
 		if r == nil || e.now.Sub(r.conn.openedAt) < confirmTime {
