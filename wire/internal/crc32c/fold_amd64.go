@@ -19,9 +19,10 @@ func fold(crc uint32, b []byte) uint32 { return foldBy(&theFactors, crc, b) }
 //
 // The checksum is the remainder of the input, read as a polynomial, after division by the CRC polynomial. Folding
 // removes 16 bytes and adds a value with the same remainder to later bytes (exclusive or). So the remainder of the
-// whole input stays the same. foldBy folds up to 256 bytes in one step. It stops when less than 64 bytes of the input
-// are not folded yet; the folded bytes have become 16 bytes. The checksum of what is left is the checksum of the whole
-// input (V. Gopal and others, "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel, 2009).
+// whole input stays the same. foldBy folds up to 256 bytes in one step. It stops when fewer than 64 bytes of the input
+// are not folded yet. The folded bytes have become 16 bytes. The checksum of these 16 bytes and the bytes that are not
+// folded is the checksum of the whole input (V. Gopal and others, "Fast CRC Computation for Generic Polynomials Using
+// PCLMULQDQ Instruction", Intel, 2009).
 //
 //go:noescape
 func foldBy(f *factors, crc uint32, b []byte) uint32
@@ -36,10 +37,11 @@ type factors struct {
 
 var theFactors = factors{moved(256), moved(192), moved(128), moved(64), [4][2]uint64{moved(48), moved(32), moved(16)}}
 
-// moved returns the pair of multipliers that folds 16 bytes into the bytes n bytes later. In theory the first 8 bytes
-// need the multiplier x^(8n+64), and the last 8 bytes need x^(8n). But the function power returns a 32-bit value in the
-// low half of a 64-bit word. In the reflected bit order of the checksum, the low half has the terms from x^32 on, so
-// the value counts as if multiplied by x^32. Therefore both exponents are 32 less.
+// moved returns the pair of multipliers that folds 16 bytes into later bytes at a distance of n bytes. In theory the
+// first 8 bytes need the multiplier x^(8n+64), and the last 8 bytes need x^(8n). But the function power returns its
+// 32-bit result in the low half of a 64-bit word. The bit order of the checksum is reflected, so the low half of a word
+// holds the coefficients of the high powers, from x^32 on. The word therefore stands for the result multiplied by x^32.
+// To compensate for this, moved reduces both exponents by 32.
 func moved(n int) [2]uint64 { return [2]uint64{power(8*n + 32), power(8*n - 32)} }
 
 // power returns x^n modulo the polynomial, in the bit order of the checksum and shifted left by one bit.

@@ -53,9 +53,10 @@ func (s *stopwatch) advance(now clock.Time, running bool) {
 // advance updates the stopwatch of the queue. It is called before the number of waiting flows changes.
 func (q *Queue[W]) advance(now clock.Time) { q.starved.advance(now, q.waiting > 0 && q.free == 0) }
 
-// advance updates n.delayed, the stopwatch for the time in which flows of the network wait. The stopwatch runs
-// even while buffers are free: a network that has reached its threshold is not allowed to take a free buffer. Its flows
-// then wait until another flow of the network releases a buffer.
+// advance updates n.delayed, the stopwatch for the time in which flows of n wait. Here a network is the group of peers
+// in one IPv4 /24 or IPv6 /64. The stopwatch runs even while buffers are free, because a group that has reached its
+// threshold may not take a free buffer. The flows of such a group wait until another flow of the group releases a
+// buffer.
 func (n *network[W]) advance(now clock.Time) { n.delayed.advance(now, n.waiting > 0) }
 
 // Timeout returns the progress timeout of a message.
@@ -79,8 +80,8 @@ func (q *Queue[W]) Hold(f *Flow[W], partial uint32, now clock.Time) {
 	f.bucket = bucket{left: q.timeout, lowest: q.timeout, starved: q.starved.sum, delayed: p.net.delayed.sum, bytes: f.received + uint64(partial)}
 }
 
-// Release stops counting the buffer that f holds, because the message of f is complete or never will be. If the message
-// was slow, the peer and its network count as slow for SlowTime.
+// Release stops counting the buffer that f holds, because the message of f is complete or will never be complete. If
+// the message was slow, the peer and its network count as slow for SlowTime.
 func (q *Queue[W]) Release(f *Flow[W], partial uint32, now clock.Time) {
 	q.update(f, partial, now)
 	p := f.peer
