@@ -24,14 +24,15 @@ type challengeAck struct {
 const (
 	// challengeAckRetry is the time to the first repeat, in case the challenge ACK or its answer is lost; it doubles.
 	challengeAckRetry = 10 * time.Millisecond
-	// portReportWait is how long the peer may take to answer a challenge ACK. An ICMP port unreachable that quotes the
-	// challenge ACK breaks the connection at once. But kernels limit the rate of ICMP, so a connection may get no
-	// message that quotes its own packet. Therefore a message that quotes a packet of another connection to the same
-	// port breaks the connection too, after portReportWait without an answer.
+	// portReportWait is how long the peer may take to answer a challenge ACK. If the peer has not answered after
+	// portReportWait, an ICMP port unreachable that quotes a packet of another connection to the same port breaks the
+	// connection. The reason is that kernels limit the rate of ICMP, so a connection may get no message that quotes its
+	// own packet. An ICMP port unreachable that quotes the challenge ACK breaks the connection at once.
 	portReportWait = 20 * time.Millisecond
 	// challengeAckLimit is the time after which a challenge ends if no Reset or ICMP message quotes the challenge ACK
-	// or a later packet. It is longer than the interval of ICMP messages, so such a message can arrive in time: Linux
-	// sends at least one ICMP message per second to a host (net.ipv4.icmp_ratelimit).
+	// or a later packet. By default, Linux limits the ICMP messages to a host to one per second
+	// (net.ipv4.icmp_ratelimit). challengeAckLimit is longer than a second, so the limit lets a message through before
+	// the challenge ends.
 	challengeAckLimit = 3 * time.Second
 )
 

@@ -23,9 +23,9 @@ type guessCounts map[netip.Prefix]*guessCount
 // have no other effect. Each further wrong key blocks the holder for a time that doubles with the count, up to
 // maxBlock.
 //
-// The argument extend matters only if the holder is blocked already. If extend is true, the wrong key lengthens the
-// time for which the holder is blocked. If extend is false, the wrong key does not change this time, and after its end
-// the holder is not blocked again for at least maxBlock.
+// The argument extend matters only while the holder is blocked, and in a pause of length maxBlock after that. If extend
+// is true, a wrong key in this period blocks the holder anew. If extend is false, a wrong key in this period does not
+// block the holder. So in the pause, the Connects of the holder are not dropped.
 func (p guessCounts) recordGuess(holder netip.Prefix, now Time, freeKeys int, maxBlock time.Duration, extend bool) {
 	x := p[holder]
 	if x == nil {
@@ -51,7 +51,8 @@ func (p guessCounts) blocked(holder netip.Prefix, now Time) bool {
 	return x != nil && now < x.until
 }
 
-// prune makes room for an entry. It deletes the entries whose count has decayed to 0, and if needed arbitrary ones.
+// prune makes room for an entry. It deletes the entries whose count has decayed to 0. If the table is still full, prune
+// deletes arbitrary entries.
 func (p guessCounts) prune(now Time) {
 	for network, x := range p {
 		if x.decay(now); x.guesses == 0 {

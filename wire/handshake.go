@@ -176,7 +176,8 @@ func (e *Engine) control(h *proto.Header, bufs []link.Buf, total int) (kept bool
 // handleConnect handles a connection request:
 //   - a Connect that names no port for the answer is dropped,
 //   - a Connect without a valid cookie gets a Challenge, and no state is kept,
-//   - a Connect for which there is no service or no connection place gets a Reject, and no state is kept,
+//   - a Connect gets a Reject, and no state is kept, if its qualifier has no service or the requester's address may
+//     hold no further connection (see connsShare),
 //   - a Connect above the limit of half-open requests, or from a blocked address, is dropped,
 //   - any other Connect is delivered to the service of its qualifier.
 func (e *Engine) handleConnect(h *proto.Header, body []byte, bufs []link.Buf) (kept bool) {

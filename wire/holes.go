@@ -3,10 +3,10 @@ package wire
 import "github.com/datxdp/datxdp/wire/internal/list"
 
 // A value of type holes lists the connections that hold early packets, the connection with the oldest hole first. A
-// hole is a missing packet before the early ones. When every frame is in use and another early packet arrives, the
-// first connection of the list drops one of its early packets, because its hole is the least likely to be filled. So an
-// attacker that keeps holes open, on any number of connections, cannot prevent other connections from holding early
-// packets.
+// hole is a missing packet before an early packet. When every frame is in use and another early packet arrives, the
+// first connection of the list drops one of its early packets, because the oldest hole is the least likely to be
+// filled. So an attacker that keeps holes open, on any number of connections, cannot prevent other connections from
+// holding early packets.
 type holes struct{ conns list.List[Conn] }
 
 // renew moves a connection to the end of the list, because it has a new hole.
@@ -22,9 +22,10 @@ func (h *holes) close(c *Conn) {
 	}
 }
 
-// evictOldest drops the early packet with the highest PSN of the connection with the oldest hole. If that connection
-// has only one packet, which waits for a receive, evictOldest drops this packet. The peer sends the dropped packet
-// again. If the connection with the oldest hole is c, evictOldest drops nothing and reports false.
+// evictOldest drops one packet of the connection with the oldest hole. It drops the early packet with the highest PSN.
+// If the connection has no early packet, it holds only the next packet in order, which waits for a receive. Then
+// evictOldest drops that packet. The peer sends the dropped packet again. If the list is empty, or the connection with
+// the oldest hole is c, evictOldest drops nothing and reports false.
 func (h *holes) evictOldest(c *Conn) bool {
 	n := h.conns.First()
 	if n == nil || n.Elem() == c {

@@ -105,9 +105,9 @@ func (p *packet) appendMemory(src []byte) {
 	}
 }
 
-// zeroCopyLen returns how many of the n bytes at the given offset of link memory can be sent without a copy. A packet
-// has a limited number of segments, and this bounds the result: each block of link memory takes one segment, and the
-// remaining bytes of the packet, at least the trailer, need segments too.
+// zeroCopyLen returns how many of the n bytes at the given offset of link memory can be sent without a copy. The limit
+// on the segments of a packet bounds the result. Each block of link memory takes one segment. The remaining bytes of
+// the packet, at least the trailer, take one or more segments.
 func (p *packet) zeroCopyLen(offset, n int) int {
 	e := p.e
 	block, room := e.caps.Block, e.caps.FrameSize-proto.MaxChunkSize

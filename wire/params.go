@@ -27,9 +27,9 @@ const (
 	// packet.
 	nagleThreshold = 4
 	// A token permits one partial packet (see scheduler). Tokens come from a token bucket, whose content is a time:
-	// idle time adds its length to the bucket, and each post adds postTokens. Taking a token removes tokenTime from it.
-	// So 2 us of idle time buy a token, and so do 32 posts. The message rate is the same, within the noise, with 16 to
-	// 128 posts per token. With one post per token, each message would have its own packet (decision 0005).
+	// idle time adds its length to the bucket, and each post adds postTokens. Taking a token removes tokenTime from the
+	// bucket. So 2 us of idle time buy a token, and so do 32 posts. The message rate is the same, within the noise,
+	// with 16 to 128 posts per token. With one post per token, each message would have its own packet (decision 0005).
 	postTokens = 64 * time.Nanosecond
 	tokenTime  = 32 * postTokens
 	// bucketSize is the number of tokens in the full token bucket.
@@ -46,15 +46,15 @@ const (
 	// polls, the scheduler subtracts the time of the posts and packets. The rest is idle time.
 	postTime   = time.Microsecond
 	packetTime = 8 * time.Microsecond
-	// minLeft is the number of completions that must wait for the consumer before a post is deferred (see deferPost).
-	// maxDeferred bounds the consecutive posts that are deferred. One connection sends 3.0 M messages/s of 64 bytes
-	// with maxDeferred 0, 3.8 M with 32, 4.4 M with 64, and 4.2 M with 256 (dat: BenchmarkStreamSend64).
+	// A post is deferred only if at least minLeft completions are queued for the consumer (see deferPost). maxDeferred
+	// bounds the consecutive posts that are deferred. One connection sends 3.0 M messages/s of 64 bytes with
+	// maxDeferred 0, 3.8 M with 32, 4.4 M with 64, and 4.2 M with 256 (dat: BenchmarkStreamSend64).
 	minLeft     = 8
 	maxDeferred = 64
 	// zeroCopyBlocks is the least amount of data that the engine sends without a copy, in blocks of link memory (see
-	// link.Caps). Sending without a copy adds one or two segments to a packet. In copy-mode AF_XDP, a segment costs the
-	// kernel as much as copying about 10 KiB costs us. With a smaller number, writes of 1 MiB at an MTU of 9000 would
-	// be 25 % slower (dat: BenchmarkWrite1M).
+	// link.Caps). Sending without a copy adds one or two segments to a packet. In copy-mode AF_XDP, the kernel takes as
+	// much time for one segment as the engine takes to copy about 10 KiB. With a smaller number, writes of 1 MiB at an
+	// MTU of 9000 would be 25 % slower (dat: BenchmarkWrite1M).
 	zeroCopyBlocks = 8
 	// smallOp is the size in bytes up to which an operation is never divided between two packets.
 	smallOp = 256
@@ -97,8 +97,9 @@ const (
 	// timer that sends a packet takes about 8 us. The bound limits the delay of other connections and of the caller of
 	// Poll. With a maxTimers of 64, accepting a request took 1 ms while 2000 connections per second were abandoned.
 	maxTimers = 8
-	// silentAfter is the number of unanswered packets after which a peer counts as silent, so that its timers wait for
-	// those of other peers (see timers). A loss on an honest path rarely takes two such packets in a row.
+	// silentAfter is the number of unanswered packets after which a peer counts as silent. The timers of silent peers
+	// then wait for the timers of other peers (see timers). On an honest path, two such packets are rarely lost in a
+	// row.
 	silentAfter = 2
 	// maxBurst is the number of packets that a connection may send before the next connection sends. If many
 	// connections are ready, each sends only roundPackets / ready connections, but at least one packet. So if at most
@@ -149,9 +150,9 @@ const (
 	// of 20,000 requests/s fills the 1366 places that a network may hold.
 	confirmTime = 50 * time.Millisecond
 	// connsShare and connsPrefix divide the connections of an engine. An address may hold at most connsShare × the
-	// number of free connections. So an address that is alone gets half of all connections, because the other half is
-	// as many. A network may hold at most connsPrefix × the number of free connections, so a network that is alone gets
-	// 4/5 of all connections.
+	// number of free connections. So an address that is alone gets half of all connections: the other half is free
+	// then. A network may hold at most connsPrefix × the number of free connections. So a network that is alone gets
+	// 4/5 of all connections: 1/5 is free then, and 4/5 is 4 × 1/5.
 	connsShare  = 1
 	connsPrefix = 4
 	// backlogShare and backlogPrefix divide the places of a backlog. An address may hold at most backlogShare × the
@@ -168,18 +169,19 @@ const (
 	prefix6 = 64
 
 	// freeGuesses is the number of wrong remote keys that an address may send before its Connects are dropped (see
-	// guessLimiter). After the next wrong key, they are dropped for guessDelay. Each further wrong key doubles this
-	// time, up to maxGuessDelay. So a thousand guesses take a quarter of an hour. The count of wrong keys decreases by
-	// one per guessDecay. At most maxGuessers addresses have a count.
+	// guessLimiter). After the next wrong key, the Connects of the address are dropped for guessDelay. Each further
+	// wrong key doubles this time, up to maxGuessDelay. So a thousand guesses take a quarter of an hour. The count of
+	// wrong keys decreases by one per guessDecay. At most maxGuessers addresses and maxGuessers networks have a count.
 	freeGuesses   = 64
 	guessDelay    = time.Millisecond
 	maxGuessDelay = time.Second
 	guessDecay    = time.Second
 	maxGuessers   = 1024
 	// prefixGuesses is the number of wrong remote keys that an IPv6 /64 may send before its Connects are dropped. The
-	// next wrong key begins a period in which they are dropped. This period lasts prefixPause at most. Then follows a
-	// pause of prefixPause at least, in which wrong keys have no such effect. An honest requester repeats Connect at
-	// least once per helloRetryMax, so one of its Connects arrives in the pause.
+	// next wrong key begins a period in which the Connects of the /64 are dropped. The period lasts at most
+	// prefixPause. No wrong key begins another such period until at least prefixPause has passed since the end of the
+	// last one. An honest requester repeats Connect at least once per helloRetryMax, so one of its Connects arrives
+	// between two periods.
 	prefixGuesses = 16 * freeGuesses
 	prefixPause   = 4 * helloRetryMax
 
@@ -210,13 +212,13 @@ const (
 type Limits struct {
 	// GiveUp is how long a peer may be silent while data is unacknowledged. After that time the connection breaks.
 	// GiveUp is at most MaxGiveUp. Default: 10 s, because a debugger, a snapshot or a migration can stop a host for
-	// some seconds, and a network can take as long to reroute. If only the peer process ends, ICMP port unreachable
-	// reports it sooner.
+	// some seconds, and rerouting in a network can also take some seconds. If only the peer process ends, ICMP port
+	// unreachable reports it sooner.
 	GiveUp time.Duration
 	// NotReady is how long a message may wait for a receive of the peer before the connection breaks. Default: 30 s.
 	NotReady time.Duration
 	// KeepAlive is how long the peer of an idle connection may be silent before this side sends keep-alives. If the
-	// peer stays silent for another GiveUp, the connection breaks. KeepAlive is at most maxKeepAlive. Default: 10 s.
+	// peer then stays silent for GiveUp, the connection breaks. KeepAlive is at most maxKeepAlive. Default: 10 s.
 	KeepAlive time.Duration
 	// ListenGrace is how long this side repeats Connect after it has learned for the first time that no program
 	// listens. A uDAPL program may announce its address before it listens. Default: 1 s.

@@ -118,8 +118,8 @@ func (q *Queue) Pop(c *Completion) bool {
 	return true
 }
 
-// Move pops a completion but does not release its place in the capacity that queues share (see Room). The caller keeps
-// the completion for the consumer and calls Settled when the consumer has it.
+// Move pops a completion, but the completion still counts toward the capacity that queues share (see Room). The caller
+// keeps the completion for the consumer and calls Settled when the consumer has it.
 func (q *Queue) Move(c *Completion) bool {
 	h := q.head.Load()
 	if h == uint32(q.tail.Load()) {

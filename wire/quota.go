@@ -7,9 +7,10 @@ import "net/netip"
 // address gets many places, each of a thousand addresses gets few, and some places always stay free for a new address.
 //
 // The network of an address has a threshold too, because one IPv6 host may use every address of a /64. The multiple for
-// a network is larger. For the first place of an address, the threshold of its network is newcomerFactor times higher,
-// unless only one place is free. So a host with few addresses cannot shut out its neighbours, and a host with every
-// address of a network leaves a place for other networks.
+// a network is larger than the multiple for an address. For the first place of an address, the threshold of the network
+// is multiplied by newcomerFactor. So a host with few addresses cannot keep other hosts of its network from getting a
+// place. If only one place is free, the threshold is not multiplied. So a host that uses every address of a network
+// leaves a place for other networks.
 type quota struct {
 	places       int
 	used         int
@@ -38,7 +39,7 @@ func (q *quota) hasPlace(a netip.Addr) bool {
 }
 
 // holderAtLimit reports whether address a may have no further place, because a itself or its network has reached its
-// threshold. If so, it also returns which of the two.
+// threshold. In that case, holder is the address or the network that has reached its threshold.
 func (q *quota) holderAtLimit(a netip.Addr) (holder netip.Prefix, ok bool) {
 	addr, network := holders(addressOf(a))
 	free := float64(q.places - q.used)

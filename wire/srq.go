@@ -38,9 +38,9 @@ type SharedQueue struct {
 	low  func()
 
 	// The field ring holds the posted receives that no connection has taken. ring.doneCount is the number of receives
-	// whose completions the consumer has dequeued since the queue was created. A connection takes a receive before the
-	// receive completes, so ring.doneCount never exceeds the number of receives taken since then. The mutex ring.mu
-	// guards ring and all fields below.
+	// whose completions the consumer has dequeued since the queue was created. A connection takes each receive before
+	// the receive completes. So ring.doneCount never exceeds the number of receives that connections have taken since
+	// the queue was created. The mutex ring.mu guards ring and all fields below.
 	ring     workRing
 	fair     fairqueue.Queue[waiter] // its free buffers are the receives that no connection has taken
 	lowMark  uint32
@@ -138,7 +138,8 @@ func (q *SharedQueue) SetLow(n int) error {
 	return nil
 }
 
-// isLow disarms the low mark if fewer receives are available, and reports whether it did. The caller holds the mutex.
+// isLow disarms the low mark and returns true, if the mark is armed and the number of available receives is below the
+// mark. Otherwise it returns false. The caller holds the mutex.
 func (q *SharedQueue) isLow() bool {
 	if !q.lowArmed || q.fair.Free() >= q.lowMark {
 		return false

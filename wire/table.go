@@ -62,8 +62,8 @@ func (t *connTable) detach(slot int32, l *linger) {
 	t.lastConn = nil
 }
 
-// findSlot returns the entry and the slot that a connection ID names, and the index of the engine in the ID. The
-// entry is nil if the ID belongs to another engine or has an old generation.
+// findSlot returns the entry and the slot that a connection ID names, and the index of the engine in the ID. The entry
+// is nil if the ID belongs to another engine, names a slot past the end of the table, or has an old generation.
 func (t *connTable) findSlot(cid uint32) (s *slotEntry, slot int32, engine int) {
 	slot = int32(cid & slotMask)
 	engine = int(cid >> (genBits + slotBits))

@@ -31,9 +31,9 @@ func (t *rtxTimer) reset() { t.count, t.shortAckSent, t.answeredCount = 0, false
 func (t *rtxTimer) startTime(firstSent Time) Time { return max(firstSent, t.lastAckAt, t.firedAt) }
 
 // rto returns the current timeout. The first of consecutive timeouts is the probe timeout, and each further timeout is
-// twice as long as the one before (RFC 6298 §5.5). The timeout grows to at most busyRTO while packets arrive at the
-// engine, and otherwise to at most maxRTO. But it is never below the probe timeout, and a quarter of GiveUp bounds the
-// result in every case.
+// twice as long as the preceding timeout (RFC 6298 §5.5). The timeout grows to at most busyRTO while packets arrive at
+// the engine, and otherwise to at most maxRTO. But it is never below the probe timeout, and a quarter of GiveUp bounds
+// the result in every case.
 func (c *Conn) rto() time.Duration {
 	most := c.host.limits.GiveUp / 4 // several retransmissions fit before the connection breaks
 	t := min(c.rtt.PTO(), most)
@@ -93,9 +93,9 @@ func (c *Conn) askShort() {
 	c.sendAck(proto.AckRequest)
 }
 
-// endBackoff shortens the timeout to that after one retransmission when a packet from the peer arrives after a long
-// silence. During the silence, the peer was stopped or the path was down. Packets that were sent in that time may be
-// lost, so they should be sent again soon.
+// endBackoff is called when a packet from the peer arrives. If the peer had been silent for a long time, endBackoff
+// shortens the timeout to the value that follows the first of consecutive timeouts. During the silence, the peer was
+// stopped or the path was down. Packets that were sent in that time may be lost, so they should be sent again soon.
 func (c *Conn) endBackoff() {
 	t := &c.rtx
 	if !t.silent {

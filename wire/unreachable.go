@@ -209,9 +209,10 @@ func (c *Conn) portClosedSince(t Time) bool { return c.eng.closedSince(c.path, t
 
 // peerEnded breaks a connection because the peer process has ended without sending Close.
 //
-// The peer may have sent nothing since its kernel refused a packet. Then peerEnded also records that the process behind
-// the peer's port has ended. From then on, the other connections to the port end without sending Close. An exception is
-// a connection that has received a packet since the refused packet was sent: its peer may still run.
+// If no packet from the peer has arrived since this side sent the packet that the peer's kernel refused, peerEnded also
+// records that the process behind the peer's port has ended. From then on, the other connections to the port end
+// without sending Close. An exception is a connection that has received a packet since the refused packet was sent: its
+// peer may still run.
 func (c *Conn) peerEnded() {
 	if k := c.eng.closedSince(c.path, c.lastHeard); k != nil {
 		k.peerEnded = true

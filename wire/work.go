@@ -86,8 +86,9 @@ type workRing struct {
 	doneCount   atomic.Uint32
 }
 
-// init makes an empty ring for entries of up to maxSeg segments. A slot has space for stride segments, because some
-// kinds of requests may have more than maxSeg.
+// init makes an empty ring. An entry may have up to maxSeg segments. In a ring of requests, RDMA reads and writes have
+// limits of their own, which may exceed maxSeg. So each slot has space for stride segments, the largest of these
+// limits.
 func (r *workRing) init(depth, maxSeg, stride int) {
 	size := 1
 	for size < depth {
