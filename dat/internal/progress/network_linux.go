@@ -115,7 +115,7 @@ func (n *network) look(now wire.Time) {
 
 func singleProcessor() bool { return runtime.GOMAXPROCS(0) == 1 }
 
-// leave blocks until the network poller has found the goroutine's event.
+// The method leave blocks until the network poller has found the goroutine's event.
 func (n *network) leave() {
 	looks.leaving.Add(1)
 	_ = n.conn.Read(n.block) // fails if n is closed
@@ -144,10 +144,10 @@ func (n *network) waits(now wire.Time) bool {
 	return true
 }
 
-// tryRead is the function that leave passes to RawConn.Read, which calls it until it returns true. The first call makes
-// the eventfd readable and returns false, so that the goroutine blocks until the network poller finds this event. The
-// second call returns true. Neither reads the eventfd: the poller is edge-triggered, so it reports the next write even
-// if this one was not read.
+// tryRead is the function that the method leave passes to RawConn.Read. RawConn.Read calls tryRead until tryRead
+// returns true. The first call makes the eventfd readable and returns false, so that the goroutine blocks until the
+// network poller finds this event. The second call returns true. Neither call reads the eventfd: the poller is
+// edge-triggered, so it reports a write even if the preceding write was not read.
 func (n *network) tryRead(fd uintptr) bool {
 	if n.left = !n.left; n.left {
 		_, _ = unix.Write(int(fd), one[:])

@@ -26,10 +26,11 @@ const (
 	Interrupted
 )
 
-// Wait waits until w is ready, the time limit has passed or the channel done is closed. At first, it polls the engines.
-// After some time without a packet, which the Mode says, it parks, and the background owners poll the engines. If more
-// than maxPollers goroutines would poll, all waiters park immediately, and the background owners poll for all of
-// them. This ends when packets stop, and at the latest after checkInterval.
+// Wait waits until w is ready, the time limit has passed or the channel done is closed. At first, Wait polls the
+// engines. When no packet has arrived for a time that depends on the Mode, Wait parks, and the background owners poll
+// the engines. If more than maxPollers goroutines would poll, all waiters park immediately, and the background owners
+// poll for all of them. A goroutine that calls Wait in this period also parks immediately. The period ends when packets
+// stop, and at the latest after checkInterval. In mode Busy, the period does not end while a goroutine is parked.
 func (g *Group) Wait(w Waiting, limit wire.Time, done <-chan struct{}) Outcome {
 	for {
 		outcome, ended := g.spin(w, limit, done)

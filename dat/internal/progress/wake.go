@@ -39,8 +39,8 @@ func (d *Driver) wake() {
 	}
 }
 
-// handOver tells the background owner that a caller stops polling, so that it polls without waiting for its next check.
-// In mode Busy it also ends the sleep of the background owner, which polls from now on.
+// handOver tells the background owner that a caller stops polling. The background owner then polls without waiting for
+// its next check. In mode Busy, handOver also ends the sleep of the background owner, which polls from now on.
 func (d *Driver) handOver() {
 	if d.group.Mode == Busy && d.sleeping() {
 		d.link.Wake()
