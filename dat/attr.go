@@ -34,10 +34,10 @@ const (
 	CompletionDefault CompletionFlags = 0
 	// CompletionSuppress: a request that succeeds has no completion.
 	CompletionSuppress CompletionFlags = 0x01
-	// CompletionSolicitedWait: the peer's completion of the message is a notification. This flag is for sends and for
-	// RDMA writes with immediate data.
+	// CompletionSolicitedWait: the completion of the peer's receive for this message is a notification. This flag is
+	// for sends and for RDMA writes with immediate data.
 	CompletionSolicitedWait CompletionFlags = 0x02
-	// CompletionUnsignalled: the completion is not a notification.
+	// CompletionUnsignalled: the operation has a completion, but a completion with success is not a notification.
 	CompletionUnsignalled CompletionFlags = 0x04
 	// CompletionBarrierFence: the request starts after all earlier RDMA reads and atomics have completed.
 	CompletionBarrierFence CompletionFlags = 0x08

@@ -202,7 +202,8 @@ func (c *CNO) Free() error {
 }
 
 // unlatch takes the triggers that the CNO keeps for the next Wait. It returns the EVD that triggered last, or nil if
-// the CNO keeps no trigger. It drops all other triggers too, because several kept triggers count as one. mu is held.
+// the CNO keeps no trigger. It also drops the other kept triggers, because several kept triggers count as one. mu is
+// held.
 func (c *CNO) unlatch() *EVD {
 	n := len(c.latched)
 	if n == 0 {

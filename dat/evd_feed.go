@@ -65,9 +65,9 @@ func feeds(recv, request, connect *EVD, a *EPAttr) []feed {
 		{connect, feedOther, 0}}
 }
 
-// replaceFeeds changes the event streams that an endpoint or a service point sends to dispatchers. oldFeeds has the old
-// streams, and is nil for a new object. newFeeds has the new streams, and is nil for a freed object. For a freed
-// object, replaceFeeds cannot fail.
+// replaceFeeds changes the event streams that an endpoint or a service point sends to dispatchers. The argument
+// oldFeeds has the old streams; it is nil for a new object. The argument newFeeds has the new streams; it is nil for a
+// freed object. For a freed object, replaceFeeds cannot fail.
 //
 // Errors: ErrInvalidHandle (a dispatcher is freed), ErrInvalidParameter (after the change, one dispatcher would have
 // streams that may not share it, see mayShareEVD). After an error, nothing has changed.
@@ -93,8 +93,8 @@ func (a *adapter) replaceFeeds(oldFeeds, newFeeds []feed) error {
 	return nil
 }
 
-// addRequestFeed adds the connection requests of a service point to the streams of e, and takes a reference in e.refs.
-// When the service point ends, the caller drops this reference.
+// addRequestFeed adds the connection requests of a service point to the event streams that feed e, and takes a
+// reference in e.refs. When the service point ends, the caller drops this reference.
 func (e *EVD) addRequestFeed() error { return e.ia.a.replaceFeeds(nil, []feed{{evd: e}}) }
 
 // addToFeedCounts adds n to the counters of the dispatcher of each stream. The caller passes 1 for added streams and

@@ -36,9 +36,9 @@ const (
 // timeout, Wait waits for ever; with a zero timeout, it does not wait. The result more is the number of events that
 // remain queued. If Wait returns ErrTimeoutExpired, it has taken no event.
 //
-// If threshold events are queued when Wait is called, Wait returns immediately. Otherwise it returns when threshold
-// events are queued, and at least one event that arrived during the wait is a notification. All events are
-// notifications, except two kinds of successful completions:
+// If threshold events are queued when Wait is called, Wait returns immediately. Otherwise Wait returns when both of
+// these conditions hold: threshold events are queued, and at least one event that arrived during the wait is a
+// notification. All events are notifications, except two kinds of successful completions:
 //
 //   - completions of operations posted with CompletionUnsignalled;
 //   - completions of receives, on endpoints whose attribute is CompletionSolicitedWait, if the peer sent the message
@@ -51,8 +51,9 @@ const (
 //   - ErrTimeoutExpired.
 //   - ErrAbort: the IA was closed during the wait.
 //   - ErrInvalidParameter: threshold is below 1 or above QLen, or ev is nil.
-//   - ErrInvalidState: another goroutine is inside Wait; or the dispatcher is unwaitable or becomes unwaitable; or the
-//     streams have CompletionUnsignalled or CompletionSolicitedWait, and threshold is above 1.
+//   - ErrInvalidState: another goroutine is inside Wait; or the dispatcher is unwaitable or becomes unwaitable; or
+//     threshold is above 1, and the dispatcher gets completions to which an endpoint applies the attribute
+//     CompletionUnsignalled or CompletionSolicitedWait.
 func (e *EVD) Wait(timeout time.Duration, threshold int, ev *Event) (more int, err error) {
 	if err := e.usable(); err != nil {
 		return 0, err

@@ -58,11 +58,12 @@ var (
 // the backlog, so a burst of requests cannot cause completions to be lost. Two dynamic thresholds keep one requester
 // from filling a long backlog. A request is also refused in these two cases:
 //
-//   - The requester's address already holds at least 7 times as many slots as are free. So one address can fill 7/8 of
-//     a backlog, or all of a backlog of up to 7 slots.
-//   - The requester's network (IPv4 /24, IPv6 /64) already holds at least 15 times as many slots as are free. If the
-//     requester's address holds no slot, and at least two slots are free, the limit is 60 times as many. So a new
-//     address is still admitted when other addresses of its network have reached the lower limit.
+//   - The requester's address already holds at least 7 × the number of free slots. So one address can fill 7/8 of a
+//     backlog, or all of a backlog of up to 7 slots.
+//   - The requester's network (IPv4 /24, IPv6 /64) already holds at least 15 × the number of free slots. If the
+//     requester's address holds no slot, and at least two slots are free, the limit of the network is 60 × the number
+//     of free slots. So a new address is still admitted when other addresses of its network hold 15 × the number of
+//     free slots.
 //
 // With PSPConsumer, the consumer passes an endpoint to CR.Accept. With PSPProvider, the provider creates an endpoint
 // for each request, in state EPTentativeConnectionPending. CR.Query returns that endpoint. The consumer sets its zone
