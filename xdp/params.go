@@ -70,8 +70,8 @@ const (
 	// the time between two checks.
 	proofTimeout = 2 * time.Second
 	proofPause   = 50 * time.Microsecond
-	// carrierTimeout limits the wait for the carrier after the program was attached, because some drivers then reset
-	// their link. Autonegotiation takes 2 to 4 s.
+	// carrierTimeout limits the wait for the carrier after the program was attached. The wait is necessary because some
+	// drivers reset their link when a program is attached. Autonegotiation takes 2 to 4 s.
 	carrierTimeout = 5 * time.Second
 
 	// The watch, a goroutine of each device, checks the device's tx rings every watchTick. Every watchSlow ticks it

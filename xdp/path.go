@@ -65,8 +65,8 @@ func newPath(mac [6]byte, src, dst netip.AddrPort, h hop) (*path, error) {
 	return p, nil
 }
 
-// writeHeaders writes the headers for size bytes of payload into h, which is p.size bytes long. It does not compute the
-// UDP checksum of IPv6. It returns false while the neighbour is unresolved.
+// writeHeaders writes the headers for a payload of size bytes into h. The length of h is p.size. writeHeaders does not
+// compute the UDP checksum of IPv6. It returns false while the neighbour is unresolved.
 func (p *path) writeHeaders(h []byte, size int) (ok bool) {
 	copy(h, p.template[:p.size])
 	if p.hop != nil {

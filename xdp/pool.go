@@ -29,8 +29,8 @@ type note struct {
 }
 
 // pool is the free list of a umem, and records the state of every frame. The list is last in, first out, because the
-// frame freed last is the most likely to be in a CPU cache. One pool serves both directions: a frame has one state, so
-// it cannot be in reception and in transmission at once. Only the socket's owner uses it.
+// frame freed last is the most likely to be in a CPU cache. One pool serves both directions and records one state for
+// each frame. So a frame cannot be in reception and in transmission at once. Only the socket's owner uses the pool.
 type pool struct {
 	free  []uint32
 	notes []note

@@ -73,8 +73,8 @@ type place struct {
 
 func (p place) String() string { return fmt.Sprintf("%s queue %d", p.name, p.queue) }
 
-// openQueue opens a socket in the fastest mode that is granted. It tries zero-copy first with additional frames for the
-// slots of the NIC's receive ring. The other modes do not need these frames.
+// openQueue opens a socket in the fastest mode that is granted. It tries zero-copy first, with additional frames for
+// the slots of the NIC's receive ring. The other modes do not need these frames.
 func openQueue(p place, h host, o *Options) (*Socket, error) {
 	if p.mode == Auto && p.ring > 0 {
 		p.mode = ZeroCopy
