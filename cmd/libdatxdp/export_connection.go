@@ -13,8 +13,8 @@ import (
 
 // adopt creates a handle for the connection request cr and returns the handle. The handle belongs to the IA of the
 // service point with the handle sp. If ep is an endpoint that the provider has created for the request, adopt creates a
-// handle for ep too. If the IA was closed in the meantime or memory is missing, adopt returns 0, and neither cr nor ep
-// has a handle.
+// handle for ep too. If the IA was closed in the meantime, or no memory can be allocated, adopt returns 0, and neither
+// cr nor ep has a handle.
 func adopt(sp uint64, cr *dat.CR, ep *dat.EP) uint64 {
 	h := prepareHandle(sp, C.DAT_HANDLE_TYPE_CR, cr)
 	switch {

@@ -30,8 +30,9 @@ func StartLocal(cmd *exec.Cmd) (Process, error) {
 	return c, nil
 }
 
-// startAndWait starts the child, and keeps its own thread alive until the child has ended. Otherwise the kernel would
-// send the parent-death signal to the child when this thread ends, even if the other threads of the process continue.
+// startAndWait starts the child, and keeps the calling thread alive until the child has ended. Otherwise the kernel
+// would send the parent-death signal to the child when this thread ends, even if the other threads of the process
+// continue.
 func (c *child) startAndWait(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -31,7 +31,7 @@ type request struct {
 // One goroutine calls admit; another goroutine calls all other methods.
 type arbiter struct {
 	mu sync.Mutex
-	// holder is the job that has the target; nil if none has.
+	// holder is the job that has the target; nil if no job has the target.
 	holder *holder
 	// A row may have several connections, and each connection has its own request. rowQueue has the requests for the
 	// first connection of each row. joinRequests has the requests for the second and later connections of the current
@@ -49,8 +49,8 @@ type holder struct {
 	request
 	since time.Time
 	// measured is set when the current row has been measured. If that row is also the last one of the job, the target
-	// will be free soon, so the arbiter queues the requests of other jobs. Otherwise it refuses them while the job has
-	// the target.
+	// will be free soon, so the arbiter queues the requests of other jobs. Otherwise the arbiter refuses requests of
+	// other jobs while this job has the target.
 	measured bool
 }
 
@@ -100,10 +100,10 @@ func (d *arbiter) notify() {
 // same reports whether a request belongs to the holder's job.
 func (h *holder) same(r request) bool { return h.from == r.from && h.ask.Job == r.ask.Job }
 
-// awaitHolder waits for the first request for a row, and returns it as r. The job of r becomes the holder of the
-// target. All other requests of rowQueue are returned in the slice refused. The caller must refuse them, because the
-// target will not be free soon. Between two rows of a job, the target stays reserved for that job for at most jobGap.
-// If the context is done, ok is false.
+// awaitHolder waits until rowQueue has a request, and returns the first request as r. The job of r becomes the holder
+// of the target. The slice refused has all other requests of rowQueue. The caller must refuse these requests, because
+// the target will not be free soon. If the context is done, ok is false. Between two rows of a job, the target stays
+// reserved for that job for at most jobGap. In this time, the method admit refuses requests of other jobs.
 func (d *arbiter) awaitHolder(ctx context.Context) (r request, refused []request, ok bool) {
 	gap := time.NewTimer(jobGap)
 	defer gap.Stop()
@@ -140,7 +140,7 @@ func (d *arbiter) pop() (r request, refused []request, ok bool) {
 	return r, refused, true
 }
 
-// rowMeasured records that the holder's row is measured.
+// rowMeasured records that the holder's row has been measured.
 func (d *arbiter) rowMeasured() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -22,7 +22,7 @@ const (
 	penaltyMemory = time.Minute
 	// maxPenalties limits the number of addresses with a current or remembered penalty.
 	maxPenalties = 256
-	// serverHeap is the largest heap in bytes that a server makes for a client's row with --churn, by default. It is
-	// small because the kernel commits the pages of the heap immediately.
+	// serverHeap is the default limit in bytes of the heap that a server makes for a client's row with --churn. The
+	// limit is small because the kernel commits the pages of the heap immediately.
 	serverHeap = 64 << 20
 )

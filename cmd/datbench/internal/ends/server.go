@@ -37,8 +37,9 @@ type DATTarget struct {
 	refusals sampler
 	// log, if not nil, reports the rows served and the rows that failed.
 	log func(format string, args ...any)
-	// mu guards err and rowErr. err is the error that ended serve. Without a log, rowErr is the error of the first row
-	// that failed.
+	// mu guards err and rowErr. The field err joins the errors that ended the methods answer and serve. If log is nil,
+	// rowErr is the error of the first row that failed. Otherwise rowErr is nil, because every error of a row is
+	// logged.
 	mu          sync.Mutex
 	err, rowErr error
 }
@@ -160,7 +161,8 @@ func (t *DATTarget) settle(from netip.Addr, err error) {
 	}
 }
 
-// fail logs a failed row. Without a log it keeps the first failure, because later failures are often its consequence.
+// fail logs a failed row. If log is nil, fail keeps the error of the first failed row, because this failure often
+// causes the later ones.
 func (t *DATTarget) fail(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -15,10 +15,10 @@ import (
 // streamName begins errors of the rows of package stream.
 const streamName = "stream"
 
-// streamPort is the port of the service of package stream. Ports of an adapter are no UDP ports.
+// streamPort is the port of the service of package stream. A port of an adapter is not a UDP port.
 const streamPort = 1
 
-// streamTarget serves the rows of package stream as tcpTarget serves those of kernel TCP.
+// streamTarget serves the rows of package stream. It works like tcpTarget, which serves the rows of kernel TCP.
 type streamTarget struct {
 	tcpTarget
 	a *workload.Adapter
@@ -41,7 +41,8 @@ func newStreamTarget(h *workload.Host, s plan.Station) (Target, error) {
 
 func (t *streamTarget) Close() error { return errors.Join(t.tcpTarget.Close(), t.a.Close()) }
 
-// streamInitiator measures rows of package stream as tcpInitiator measures those of kernel TCP.
+// streamInitiator measures the rows of package stream. It works like tcpInitiator, which measures the rows of kernel
+// TCP.
 type streamInitiator struct {
 	tcpInitiator
 	a *workload.Adapter

@@ -32,8 +32,8 @@ const (
 // ErrSpec reports a spec that no client of this version sends.
 var ErrSpec = errors.New("the request is from another version of datbench: use the same version at both ends")
 
-// check returns an error if the spec exceeds a limit. The spec may come from any host, so check only compares numbers
-// and allocates nothing.
+// check returns an error if the spec exceeds a limit. The spec may come from any host, so check allocates nothing whose
+// size depends on the spec.
 func (r Spec) check() error {
 	switch {
 	case !slices.Contains(Ops, r.Op) || !slices.Contains(RunMetrics, r.Metric):

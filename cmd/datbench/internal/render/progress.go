@@ -22,7 +22,7 @@ type ProgressPrinter struct {
 	silent, single bool
 	// printed is set when a row was printed.
 	printed bool
-	// row is the row of the last heading.
+	// row is the title of the row whose heading was printed last. A heading is printed only if the row changes.
 	row string
 }
 

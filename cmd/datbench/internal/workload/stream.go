@@ -100,8 +100,8 @@ func (c *Conn) poster() func(i int64, stage byte) error {
 	}
 }
 
-// readSegments returns the segments into which reads put their data. These are the last RDMA slots, because the peer of
-// a bidirectional row reads only from the first RDMA slots.
+// readSegments returns the segments into which reads put their data. These are the last RDMA slots. So they do not
+// overlap with the first RDMA slots, from which the peer of a bidirectional row reads.
 func (c *Conn) readSegments() [][]dat.LMRTriplet {
 	pieces := make([][]dat.LMRTriplet, c.row.Window())
 	first := c.mem.rdma() - len(pieces)
