@@ -23,8 +23,8 @@ const (
 
 	// A connection with at most nagleThreshold outstanding requests may send each request in a packet of its own. With
 	// more outstanding requests, Nagle's algorithm (RFC 896) makes small requests share packets. In copy-mode AF_XDP,
-	// one message in a packet of its own takes, from post to completion, as long as about twenty messages in one shared
-	// packet.
+	// the time from post to completion is about the same for one message in a packet of its own and for twenty messages
+	// in one shared packet.
 	nagleThreshold = 4
 	// A token permits one partial packet (see scheduler). Tokens come from a token bucket, whose content is a time:
 	// idle time adds its length to the bucket, and each post adds postTokens. Taking a token removes tokenTime from the

@@ -5,8 +5,8 @@
 // one network. Three rules decide which flow gets the next buffer:
 //
 //   - Dynamic threshold (Choudhury and Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches",
-//     1998). A peer may hold as many buffers as are free. So a single peer can hold half of the buffers, and two peers
-//     can hold a third each. A network may hold more: NetworkShare × the number of free buffers.
+//     1998). The limit of a peer is the number of free buffers. So a single peer can hold half of the buffers, and two
+//     peers can hold a third each. The limit of a network is higher: NetworkShare × the number of free buffers.
 //   - Fair queueing (Nagle, RFC 970). Networks are served round robin, one buffer a turn. In the turn of a network, its
 //     peers are served round robin too. The flows of a peer are served in the order in which they began to wait.
 //     Priority classes come before this order: peers that have proven themselves are served first, and slow peers last.
