@@ -170,7 +170,7 @@ type EPAttr struct {
 	// RecvCompletionFlags decides which completions of receives are notifications:
 	//
 	//   - CompletionEVDThreshold or CompletionDefault: all completions.
-	//   - CompletionUnsignalled: all completions except those of receives that were posted with the flag
+	//   - CompletionUnsignalled: all completions except the completions of receives that were posted with the flag
 	//     CompletionUnsignalled. PostRecv accepts that flag only if the attribute has this value.
 	//   - CompletionSolicitedWait: the completions of messages that the peer posted with the flag
 	//     CompletionSolicitedWait.

@@ -39,8 +39,8 @@ func (g *Group) Close() {
 	g.network.close()
 }
 
-// servesWaiters reports whether the background owners poll for several waiters. In mode Busy they do so for every waiter
-// that is parked, because a waiter parks only if too many wait.
+// servesWaiters reports whether the background owners poll for several waiters. In mode Busy, servesWaiters returns
+// true while any waiter is parked, because a waiter parks only if too many goroutines wait.
 func (g *Group) servesWaiters() bool {
 	return g.shared.Load() || g.Mode == Busy && g.asleep.Load() > 0
 }
