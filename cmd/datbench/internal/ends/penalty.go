@@ -15,7 +15,8 @@ type penalty struct {
 	until time.Time
 }
 
-// add begins a penalty. It is twice as long as the last penalty of the address, unless that penalty ended long ago.
+// add begins a penalty. The new penalty is twice as long as the last penalty of the address, unless that penalty ended
+// long ago.
 func (p penalties) add(a netip.Addr, now time.Time) {
 	lasts := penaltyMin
 	old, known := p[a]
