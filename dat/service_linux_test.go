@@ -281,7 +281,8 @@ func BenchmarkServices(b *testing.B) {
 	}
 }
 
-// BenchmarkModes measures the variants of BenchmarkServices with DAT in each mode of progress, at GOMAXPROCS 2.
+// BenchmarkModes measures the variants of BenchmarkServices with DAT in each mode of progress, at GOMAXPROCS 2. The variant
+// "seldom" has one request each millisecond. It reports the processor time of this process for each request.
 func BenchmarkModes(b *testing.B) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	for mode := range Progress(len(progressNames)) {
@@ -294,12 +295,29 @@ func BenchmarkModes(b *testing.B) {
 			}{{"hop", true, 1}, {"1", false, 1}, {"32", false, 32}} {
 				all := s.dial(b, "dat", v.hop, v.conns)
 				b.Run(v.name, func(b *testing.B) { requests(b, all, v.hop) })
+				if v.name == "1" {
+					b.Run("seldom", func(b *testing.B) { seldom(b, all[0]) })
+				}
 				for _, e := range all {
 					e.close()
 				}
 			}
 		})
 	}
+}
+
+// seldom makes a round trip each millisecond.
+func seldom(b *testing.B, e exchange) {
+	var spent time.Duration
+	before := cpuTime()
+	for range b.N {
+		time.Sleep(time.Millisecond)
+		start := time.Now()
+		ok(b, errors.Join(e.send(), e.receive()))
+		spent += time.Since(start)
+	}
+	b.ReportMetric(float64(spent.Microseconds())/float64(b.N), "µs/request")
+	b.ReportMetric(float64((cpuTime()-before).Microseconds())/float64(b.N), "cpu-µs/op")
 }
 
 // requests makes b.N round trips on connections that are all used at the same time.

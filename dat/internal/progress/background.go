@@ -20,6 +20,7 @@ type background struct {
 // pass is the result of one pass of the background owner's loop.
 type pass struct {
 	shared bool      // the background owner polls for several waiters
+	owned  bool      // another goroutine owns the engine, and may not poll again
 	driven bool      // callers own the engine, or have polled it since the last pass
 	busy   bool      // the background owner's poll moved packets
 	next   wire.Time // the engine's next deadline
@@ -43,7 +44,7 @@ func (d *Driver) run() {
 			if p.busy {
 				b.busyAt, b.pause = now, checkInterval
 			}
-			yield(b.group.Mode, Background, p.busy, b.passes.count(p.busy, emptyPasses))
+			yield(b.group.Mode, Background, p.busy, b.passes.count(p.busy, emptyPasses) || p.owned)
 			b.group.network.look(now)
 		}
 	}
@@ -64,7 +65,7 @@ func (b *background) runPass(now wire.Time) (p pass) {
 			}
 		default: // this owner may not poll again, so it changes nothing: goroutines that poll can post too
 			watching := b.Phase() == Watching
-			return pass{driven: watching, busy: !watching}
+			return pass{owned: true, driven: watching, busy: !watching}
 		}
 	}
 	if now.Sub(b.reviewed) >= checkInterval {

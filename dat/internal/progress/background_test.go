@@ -108,7 +108,10 @@ func TestBackgroundFindsOwner(t *testing.T) {
 			if !x.token.TryOwn(c.role) {
 				t.Fatal("the engine is owned")
 			}
-			if b.runPass(Now()); x.Phase() != c.want || x.polls(Background) != 0 {
+			if p := b.runPass(Now()); p.owned != (c.role == Poster || c.role == Control) {
+				t.Errorf("%+v: owned: %v", c, p.owned)
+			}
+			if x.Phase() != c.want || x.polls(Background) != 0 {
 				t.Errorf("%+v: phase %d; %d polls", c, x.Phase(), x.polls(Background))
 			}
 			x.Disown()

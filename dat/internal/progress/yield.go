@@ -14,8 +14,10 @@ import (
 //     waiter keeps its processor.
 //   - The poll was made by the background owner: other goroutines run, such as one that waited for the received
 //     packets.
-//   - The argument thread is true, because there were emptyPolls consecutive empty polls by callers, or emptyPasses
-//     consecutive empty passes of the background owner: other threads that wait for this core run (sched_yield).
+//   - The argument thread is true: other threads that wait for this core run (sched_yield). There were emptyPolls
+//     consecutive empty polls by callers, or emptyPasses consecutive empty passes of the background owner. Or the
+//     background owner found that a post owns the engine, whose thread may wait for this core: the post has woken the
+//     background owner, which has taken the core.
 func yield(mode Mode, role wire.Role, busy, thread bool) {
 	if thread {
 		yieldThread()
