@@ -19,13 +19,20 @@ type dequeueState struct {
 }
 
 // slowEvents is the queue of software events, connection requests and asynchronous events. slowMu guards the fields
-// slow and catastropheQueued.
+// slow, catastropheQueued and notices.
 type slowEvents struct {
 	slowMu            sync.Mutex
 	slow              []Event
-	nslow             atomic.Int32  // len(slow)
-	numSlowNotices    atomic.Uint32 // counts the events that were added to slow
-	catastropheQueued bool          // slow has an EventAsyncIACatastrophic, which has a slot of its own
+	nslow             atomic.Int32        // len(slow)
+	numSlowNotices    atomic.Uint32       // counts the events that were added to slow
+	catastropheQueued bool                // slow has an EventAsyncIACatastrophic, which has a slot of its own
+	notices           map[notice]struct{} // the EventAsyncEPBroken in slow, which have slots of their own
+}
+
+// notice identifies an EventAsyncEPBroken: its endpoint and its reason.
+type notice struct {
+	ep     any // Event.Source
+	reason int
 }
 
 // fairShare is the number of events that consumers take in a row from one source before they look at the next source.
@@ -172,9 +179,12 @@ func (e *EVD) popSlow(ev *Event) bool {
 		e.slow = nil
 	}
 	e.nslow.Add(-1)
-	if ev.Number == EventAsyncIACatastrophic {
+	switch ev.Number {
+	case EventAsyncIACatastrophic:
 		e.catastropheQueued = false
-	} else {
+	case EventAsyncEPBroken:
+		delete(e.notices, notice{ev.Source, ev.Reason})
+	default:
 		e.giveSlot(ev)
 	}
 	return true
@@ -272,6 +282,29 @@ func (ia *IA) postAsync(n EventNumber, source any, reason int) {
 	}
 }
 
+// postNotice queues an EventAsyncEPBroken on the asynchronous EVD. The peer causes these events: it ends connections when
+// it likes. So they do not take the slots of other events. Their number is bounded: while an event for an endpoint and a
+// reason is queued, postNotice queues no other. The owner of the engine calls postNotice.
+func (ep *EP) postNotice(reason int) {
+	e, n := ep.ia.async, notice{ep, reason}
+	if e.usable() != nil {
+		return
+	}
+	e.slowMu.Lock()
+	_, queued := e.notices[n]
+	if !queued {
+		if e.notices == nil {
+			e.notices = make(map[notice]struct{})
+		}
+		e.notices[n] = struct{}{}
+		e.appendSlow(Event{Number: EventAsyncEPBroken, Source: ep, Reason: reason})
+	}
+	e.slowMu.Unlock()
+	if !queued {
+		e.onNotification()
+	}
+}
+
 // Resize changes the queue length to qlen events (dat_evd_resize). No event is lost, and the order of the events stays
 // the same. Resize is slow, because it stops all engines of the adapter while it works. Errors: ErrInvalidParameter
 // (qlen below 1 or above IAAttr.MaxEVDQLen), ErrInvalidState (more than qlen events are queued, or a goroutine is
@@ -291,9 +324,9 @@ func (e *EVD) Resize(qlen int) error {
 	return e.ia.a.runHalted(func() error { return e.resize(qlen) })
 }
 
-// minQLen returns the smallest queue length that suffices for the queued events. Connection requests and other events
-// have separate slots, so the result is the number of queued connection requests or the number of other queued events,
-// whichever is larger. slowMu is held.
+// minQLen returns the smallest queue length that suffices for the queued events. Connection requests, notices and other
+// events have separate slots. So the result is the number of queued connection requests or the number of other queued
+// events without the notices, whichever is larger. slowMu is held.
 func (e *EVD) minQLen() int {
 	requests := 0
 	for i := range e.slow {
@@ -301,7 +334,7 @@ func (e *EVD) minQLen() int {
 			requests++
 		}
 	}
-	return max(requests, e.Len()-requests)
+	return max(requests, e.Len()-requests-len(e.notices))
 }
 
 // resize changes the queue length. The caller owns every engine.

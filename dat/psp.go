@@ -151,10 +151,11 @@ func (p *PSP) deliver(r *wire.Request) bool {
 		return false
 	}
 	c := newCR(p.ia, r)
-	if p.flags == PSPProvider {
-		c.makeEP()
-	}
-	return p.evd.enqueue(Event{Number: EventConnectionRequest, CR: c, PSP: p, ConnQual: p.qual})
+	return p.evd.enqueueWith(Event{Number: EventConnectionRequest, CR: c, PSP: p, ConnQual: p.qual}, func() {
+		if p.flags == PSPProvider { // only now, because a request that is refused must cost little
+			c.makeEP()
+		}
+	})
 }
 
 func (p *PSP) adapter() *IA { return p.ia }

@@ -140,14 +140,17 @@ func (r *RSP) deliver(req *wire.Request) bool {
 		return false
 	}
 	c := newCR(r.ia, req)
-	if r.ep == nil {
-		c.makeEP()
-	} else {
+	if r.ep != nil {
 		c.ep = r.ep
 		r.ep.setHolder(&epHolder{EPPassiveConnectionPending, c})
 	}
 	request := Event{Number: EventConnectionRequest, CR: c, RSP: r, ConnQual: r.qual}
-	if !r.evd.enqueueWith(request, r.unlisten) { // unlisten runs before a consumer can take the event
+	if !r.evd.enqueueWith(request, func() { // before a consumer can take the event
+		if c.ep == nil {
+			c.makeEP()
+		}
+		r.unlisten()
+	}) {
 		if r.ep != nil {
 			r.ep.setHolder(r.epHolder)
 		}

@@ -291,8 +291,8 @@ func (ep *EP) onNotice(n wire.Notice) {
 	switch {
 	case ep.freed.Load():
 	case n == wire.NoticeHigh:
-		ep.ia.postAsync(EventAsyncEPBroken, ep, ReasonSRQSoftHighWatermark)
+		ep.postNotice(ReasonSRQSoftHighWatermark)
 	case n == wire.NoticeEnd:
-		ep.ia.postAsync(EventAsyncEPBroken, ep, ReasonEPTransferToError)
+		ep.postNotice(ReasonEPTransferToError)
 	}
 }
