@@ -202,8 +202,8 @@ func TestMemoryShares(t *testing.T) {
 		hosts int
 		most  int
 	}{
-		{"an address", 1, maxMemory / 2},
-		{"a network", 200, maxMemory / 5 * 4},
+		{"an address", 1, maxMemory / 5},
+		{"a network", 200, maxMemory / 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a, b := sim(t, simlink.Config{})
@@ -231,5 +231,20 @@ func TestMemoryShares(t *testing.T) {
 				s.memory.give(hog, n)
 			}
 		})
+	}
+}
+
+// If 16 networks, such as those of an IPv6 /60, take as much ring memory as they can, an address of another network finds
+// enough for the first growths of its rings.
+func TestMemoryForNewcomer(t *testing.T) {
+	var m memory
+	for n := range 16 {
+		for host := range 100 {
+			for m.take(netip.AddrFrom16([16]byte{0: 0x20, 1: 1, 7: byte(n), 15: byte(host)}), minRing) {
+			}
+		}
+	}
+	if !m.take(netip.MustParseAddr("192.0.2.1"), 8*minRing) {
+		t.Errorf("%d bytes are left", maxMemory-m.total())
 	}
 }

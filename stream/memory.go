@@ -8,12 +8,13 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// Limits of the bytes by which rings may grow beyond minRing. Less is left for an address the more others use, so that a
-// newcomer always finds some: one address gets half of maxMemory at most, and the addresses of one network get 4/5.
+// Limits of the bytes by which rings may grow beyond minRing. Less is left for an address the more others use: one address
+// gets a fifth of maxMemory at most, and the addresses of one network get a third. 16 networks that take all they can,
+// such as those of an IPv6 /60, leave a newcomer more than the first growth of its rings.
 const (
 	maxMemory     = 256 << 20 // of all streams of an adapter together
-	memoryShare   = 1         // of an address: this many times as many as are free
-	memoryNetwork = 4         // of a network (IPv4 /24, IPv6 /64): this many times as many as are free
+	memoryShare   = 4         // an address may have 1/memoryShare of the free bytes
+	memoryNetwork = 2         // a network (IPv4 /24, IPv6 /64) may have 1/memoryNetwork of the free bytes
 )
 
 var errMemory = errors.New("the rings of this adapter's streams may not grow any further")
@@ -40,7 +41,7 @@ func owners(peer netip.Addr) (address, network netip.Prefix) {
 func (m *memory) fits(peer netip.Addr, n int) bool {
 	address, network := owners(peer)
 	free := maxMemory - m.used - n
-	return m.of[address]+n <= memoryShare*free && m.of[network]+n <= memoryNetwork*free
+	return m.of[address]+n <= free/memoryShare && m.of[network]+n <= free/memoryNetwork
 }
 
 // take counts n bytes, if the rings of a peer may grow by so many.

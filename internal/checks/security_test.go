@@ -148,8 +148,8 @@ var boundsOf = map[string]string{
 	"walkInterval = time.Second":             "one at a time, one a second",
 	"inspectTime = 100 * time.Microsecond":   "0.1 ms",
 	"maxMemory = 256 << 20":                  "256 MiB",
-	"memoryShare = 1":                        "as much as is free; at most 128 MiB",
-	"memoryNetwork = 4":                      "4 times as much as is free; at most 204 MiB",
+	"memoryShare = 4":                        "1/4 of what is free; at most 51 MiB",
+	"memoryNetwork = 2":                      "1/2 of what is free; at most 85 MiB",
 	"hurryInterval = 100 * time.Millisecond": "10 a second",
 }
 
