@@ -119,6 +119,11 @@ var nobody = []string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-grou
 // addition is flags for the commands that contain a word.
 type addition struct{ word, flags string }
 
+// matches reports whether a command contains the word.
+func (a addition) matches(command string) bool {
+	return regexp.MustCompile(`(^|\s)` + regexp.QuoteMeta(a.word) + `(\s|$)`).MatchString(command)
+}
+
 func parseMarker(s string) (p plan, err error) {
 	if why, ok := strings.CutPrefix(s, "not here: "); ok && why != "" {
 		return plan{kind: "not here"}, nil
@@ -175,7 +180,7 @@ func code(line string) (code, comment string) {
 // with returns a command with its additional flags.
 func (p plan) with(command string) string {
 	for _, a := range p.add {
-		if regexp.MustCompile(`(^|\s)` + regexp.QuoteMeta(a.word) + `(\s|$)`).MatchString(command) {
+		if a.matches(command) {
 			command += " " + a.flags
 		}
 	}

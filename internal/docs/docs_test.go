@@ -23,7 +23,7 @@ func TestPlaces(t *testing.T) {
 			t.Errorf("%v: %v", b, err)
 		}
 		for _, a := range p.add {
-			if !strings.Contains(b.text, a.word) {
+			if !a.matches(strings.ReplaceAll(b.text, "\n", " ")) {
 				t.Errorf("%v: no command has %q", b, a.word)
 			}
 		}
