@@ -318,8 +318,8 @@ func (c *Conn) peerClosed(h *proto.Header, g *proto.Goodbye) {
 
 // failNamedRequest completes the request that the peer's Close names as failed, with the status that belongs to the
 // reason in Close. The peer handles requests in order, so it has executed all earlier requests, and these succeed. If
-// Close names a request that has not been sent, failNamedRequest completes nothing: the peer cannot have handled that
-// request, and a bind before it has not been executed.
+// Close names a request that has not been sent, failNamedRequest completes nothing, because the peer cannot have handled
+// that request. Otherwise it would complete earlier binds that this end has not executed.
 func (c *Conn) failNamedRequest(g *proto.Goodbye) {
 	var s Status
 	switch g.Reason {

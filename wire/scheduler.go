@@ -172,8 +172,8 @@ func (c *Conn) schedule() {
 	}
 }
 
-// The method transmit gives ready connections turns, at most as many as are ready, until it has sent maxTransmit
-// packets. Then it sends partial packets as long as there are tokens.
+// The method transmit gives each ready connection one turn at most, until it has sent maxTransmit packets. Then it sends
+// partial packets as long as the token bucket has tokens.
 func (e *Engine) transmit() {
 	s := &e.sched
 	if s.noFrame {

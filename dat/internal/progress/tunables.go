@@ -44,9 +44,8 @@ const (
 	soonInterval  = 3 * time.Microsecond
 	soonAfter     = time.Millisecond
 	blindInterval = 50 * time.Microsecond
-	// If such a question finds events, the thread that asked only yields: an idle thread may then get a core and take
-	// the events. After patientLooks questions in a row that found events, the next one that finds events makes its
-	// goroutine block.
+	// patientLooks is the number of consecutive questions that may find network events before the goroutine that asks
+	// blocks. Until then its thread only yields, so that an idle thread may get a core and take the events.
 	patientLooks = 2
 	// closeLinger is the maximum time that Driver.close waits for peers to confirm the end of their connections.
 	closeLinger = 200 * time.Millisecond

@@ -6,18 +6,18 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// yield lets other goroutines or threads run after a poll. The argument busy is true if the poll moved
-// packets. There are three cases:
+// yield lets other goroutines or threads run after a poll. The argument busy is true if the poll moved packets. There
+// are three cases:
 //
 //   - The poll of a Waiter moved no packets: other goroutines run (runtime.Gosched). Otherwise a goroutine of the
 //     consumer, such as one that just got a message, would have to wait for a scheduling quantum. In mode Busy the
 //     waiter keeps its processor.
 //   - The poll was made by the background owner: other goroutines run, such as one that waited for the received
 //     packets.
-//   - The argument thread is true: other threads that wait for this core run (sched_yield). There were emptyPolls
-//     consecutive empty polls by callers, or emptyPasses consecutive empty passes of the background owner. Or the
-//     background owner found that a post owns the engine, whose thread may wait for this core: the post has woken the
-//     background owner, which has taken the core.
+//   - The argument thread is true: other threads that wait for this core run (sched_yield). It is true after emptyPolls
+//     consecutive empty polls by callers, and after emptyPasses consecutive empty passes of the background owner. It is
+//     also true if the background owner finds that a post owns the engine. The post has woken the background owner, which
+//     may have taken the core that the thread of the post needs.
 func yield(mode Mode, role wire.Role, busy, thread bool) {
 	if thread {
 		yieldThread()

@@ -205,8 +205,8 @@ func (s *Sent) DetectReneging(cause uint8) {
 	}
 }
 
-// DetectDropped marks a packet lost if an earlier SACK block acknowledged it, but newest, which is the newest SACK
-// block, does not. That block shows all packets that the peer holds, so the peer must have dropped that packet.
+// DetectDropped marks each packet lost that an earlier SACK block acknowledged and that the newest SACK block does not
+// acknowledge. A SACK block shows all packets that the peer holds, so the peer must have dropped that packet.
 func (s *Sent) DetectDropped(newest []byte, cause uint8) {
 	for psn := s.Una + 1; psn.Less(s.highSACK); psn++ {
 		if p := s.At(psn); p.sacked && !isSet(newest, psn.Sub(s.Una+1)) {

@@ -55,8 +55,8 @@ func (j *Job) plan(l plan.Link) ([][]plan.Phase, error) {
 	return labs, nil
 }
 
-// execute measures the rows of a job in rounds. The rows are in phases, and a lab is a list of phases that use the same
-// pair of agents; startPair makes such a pair. Each round measures all labs once, so that rows to be compared are
+// execute measures the rows of a job in rounds. The rows are in phases. The phases of a lab use the same pair of agents,
+// which startPair makes. Each round measures all labs once, so that rows to be compared are
 // measured close in time. After an error execute returns the results so far.
 func (j *Job) execute(ctx context.Context, l plan.Link, startPair func() (*agent.Pair, error)) (*result.Report, error) {
 	labs, err := j.plan(l)
