@@ -8,7 +8,7 @@
 #   unover IF               removes that interface
 #   open IA IF MTU          opens the adapter in a at this MTU; prints "serving ... mode M" or the error
 #   transfer IA [ARG...]    runs a server in a, and datbench with ARGs in b; the last line is datbench's JSON
-#   counted IA [ARG...]     like transfer, and then prints the number of system calls of both ends on sockets
+#   counted IA [ARG...]     like transfer, and then prints the number of system calls of both ends on AF_XDP sockets
 #   rings IF N              sets the slots of the receive and transmit rings
 set -uo pipefail
 
@@ -166,25 +166,43 @@ rings() {
   both ethtool -G "$1" rx "$2" tx "$2" && carrier "$1"
 }
 
-# EVENTS are the system calls with which an AF_XDP socket makes the driver look at its rings.
-EVENTS=(sys_enter_sendto sys_enter_recvfrom sys_enter_poll sys_enter_ppoll)
-TRACING=/sys/kernel/tracing/events/syscalls
+# CALLS are the functions of the kernel that serve the system calls on an AF_XDP socket, each of which can make the
+# driver look at its rings: sendto, recvfrom, and all kinds of poll. Calls on other descriptors do not come to them.
+CALLS=(xsk_sendmsg xsk_recvmsg xsk_poll)
+TRACING=/sys/kernel/tracing
+BY_PROGRAM=hist:keys=common_pid.execname
 
-# calls_made: prints the number of these calls by datbench, from the histograms of the kernel's trace events.
+# count_calls: begins to count the calls, by the name of the program, with histograms of the kernel's kprobe events.
+count_calls() {
+  local call
+  mount -t tracefs tracefs $TRACING 2>/dev/null # fails if it is mounted
+  stop_counting 2>/dev/null # if a run has not come to its end
+  for call in "${CALLS[@]}"; do
+    echo "p:datxdp/$call $call" >>$TRACING/kprobe_events && echo $BY_PROGRAM >"$TRACING/events/datxdp/$call/trigger" || return
+  done
+}
+
+stop_counting() {
+  local call
+  for call in "${CALLS[@]}"; do
+    echo "!$BY_PROGRAM" >"$TRACING/events/datxdp/$call/trigger"
+    echo "-:datxdp/$call" >>$TRACING/kprobe_events
+  done
+}
+
+# calls_made: prints the number of calls by datbench.
 calls_made() {
-  local event
-  for event in "${EVENTS[@]}"; do cat "$TRACING/$event/hist"; done |
+  cat $TRACING/events/datxdp/*/hist |
     awk '/common_pid: datbench/ { for (i = 1; i < NF; i++) if ($i == "hitcount:") n += $(i + 1) } END { print n + 0 }'
 }
 
 counted() {
-  local event status=0
-  mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null
-  for event in "${EVENTS[@]}"; do echo 'hist:keys=common_pid.execname' >"$TRACING/$event/trigger" || return; done
+  local status=0
+  count_calls || return
   transfer "$@" || status=$?
   echo
   echo "calls $(calls_made)"
-  for event in "${EVENTS[@]}"; do echo '!hist:keys=common_pid.execname' >"$TRACING/$event/trigger"; done
+  stop_counting
   return $status
 }
 
