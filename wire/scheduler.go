@@ -172,8 +172,9 @@ func (c *Conn) schedule() {
 	}
 }
 
-// The method transmit gives each ready connection one turn at most, until it has sent maxTransmit packets. Then it sends
-// partial packets as long as the token bucket has tokens.
+// The method transmit gives turns to ready connections, until it has sent maxTransmit packets. The number of turns is at
+// most the number of connections that are ready when transmit begins. Then transmit sends partial packets as long as the
+// token bucket has tokens.
 func (e *Engine) transmit() {
 	s := &e.sched
 	if s.noFrame {
