@@ -174,8 +174,8 @@ func (p *EPParam) checkHandles(ia *IA, mask EPMask) error {
 
 // updateRefs updates the reference counts of the objects that an endpoint uses. It is called when an endpoint is
 // created, changed or freed. oldParam has the old parameters, and is nil for a new endpoint. newParam has the new
-// parameters, and is nil for a freed endpoint. If event streams of one dispatcher may not share it after the change
-// (see feedCounts.mayShareEVD), updateRefs returns an error and changes nothing.
+// parameters, and is nil for a freed endpoint. If the event streams of one dispatcher must not share that dispatcher
+// after the change (see feedCounts.mayShareEVD), updateRefs returns an error and changes nothing.
 func (a *adapter) updateRefs(oldParam, newParam *EPParam) error {
 	if err := a.replaceFeeds(oldParam.feeds(), newParam.feeds()); err != nil {
 		return err

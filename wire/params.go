@@ -98,8 +98,8 @@ const (
 	// Poll. With a maxTimers of 64, accepting a request took 1 ms while 2000 connections per second were abandoned.
 	maxTimers = 8
 	// silentAfter is the number of unanswered packets after which a peer counts as silent. The timers of silent peers
-	// then wait for the timers of other peers (see timers). On an honest path, two such packets are rarely lost in a
-	// row.
+	// then wait for the timers of other peers (see timers). It is 2 because a path without an attacker rarely loses two
+	// unanswered packets in a row.
 	silentAfter = 2
 	// maxBurst is the number of packets that a connection may send before the next connection sends. If many
 	// connections are ready, each sends only roundPackets / ready connections, but at least one packet. So if at most

@@ -69,9 +69,9 @@ type Queue struct {
 	overflow     func()
 }
 
-// NewQueue makes a queue for n completions. After the producer has published notifications, it calls the function
-// notify, if the consumer has turned these calls on with Listen. For each completion that finds the queue full, it
-// calls the function overflow. Neither function may block.
+// NewQueue makes a queue for n completions. A notification is a completion that wakes a waiting consumer. While the
+// consumer listens (see Listen), the producer calls notify after it has published notifications. For each completion
+// that finds the queue full, the producer calls overflow. Neither function may block.
 func NewQueue(n int, notify, overflow func()) *Queue {
 	q := &Queue{limit: uint32(n), notify: notify, overflow: overflow}
 	q.ring, q.mask = newRing(n)

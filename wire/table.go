@@ -27,8 +27,8 @@ type connTable struct {
 	lastConn *Conn
 }
 
-// minFreeSlots is the number of freed slots that the table keeps before it reuses the oldest one. A reused slot has the
-// next of its 127 generations, so an ID repeats only after thousands of connections. Until then, a late packet finds no
+// minFreeSlots is the number of freed slots that the table keeps before it reuses the oldest one. A reused slot
+// gets its next generation, of 127, so an ID repeats only after thousands of connections. Until then, a late packet finds no
 // new connection under its ID.
 const minFreeSlots = 64
 

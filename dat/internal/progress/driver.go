@@ -53,9 +53,9 @@ func (d *Driver) Init(e Engine, token *wire.Token, l Link) {
 // Phase returns the current phase of the background owner.
 func (d *Driver) Phase() Phase { return Phase(d.phase.Load()) }
 
-// The method Polls returns the number of polls by callers of Dequeue and Wait. It also counts the polls that a post
-// makes, but only if the goroutine that posts takes completions, because such a goroutine will poll again. Only the
-// owner of the engine may call this method.
+// The method Polls returns the number of polls by callers of Dequeue and Wait. The background owner compares it with an
+// earlier value to find out whether callers poll. A poll that a post makes counts too, but only if the goroutine that
+// posts takes completions, because such a goroutine will poll again. Only the owner of the engine may call this method.
 func (d *Driver) Polls() uint64 { return d.polls }
 
 // Own waits until the caller owns the engine, in the role Control. The wait is short, because other owners hold the

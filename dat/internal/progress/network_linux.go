@@ -39,8 +39,8 @@ var looks struct {
 	leaving atomic.Int32 // number of goroutines that block
 }
 
-// The method open prepares n. If the eventfd cannot be made, the methods of n do nothing, and the monitor thread has to
-// find the events.
+// The method open prepares n. If the eventfd cannot be made, the methods of n do nothing. Then the monitor thread of the
+// Go runtime (sysmon) finds the network events, at intervals of 10 ms.
 //
 // System calls: eventfd2; to find the descriptor of the network poller: open, read and readlink in /proc/self.
 func (n *network) open() {

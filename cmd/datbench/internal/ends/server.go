@@ -37,7 +37,7 @@ type DATTarget struct {
 	refusals sampler
 	// log, if not nil, reports the rows served and the rows that failed.
 	log func(format string, args ...any)
-	// mu guards err and rowErr. The field err joins the errors that ended the methods answer and serve. If log is nil,
+	// mu guards err and rowErr. The field err joins the errors that ended answer() and serve(). If log is nil,
 	// rowErr is the error of the first row that failed. Otherwise rowErr is nil, because every error of a row is
 	// logged.
 	mu          sync.Mutex
