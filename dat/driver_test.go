@@ -103,13 +103,15 @@ func TestPosterOfMemory(t *testing.T) {
 				t.Errorf("%d posts without an event count as %d polls of one that drives", hops, polls-p.was)
 			}
 		}
-		ok(t, x.PostRDMAWrite(x.seg(0, 8), hops+1, y.lmr.Remote(8, 8), 0))
-		x.done(x.request, hops+1, DTORDMAWrite, DTOSuccess, 8)
-		atX = x.polls()
-		ok(t, x.PostRDMAWrite(x.seg(0, 8), hops+2, y.lmr.Remote(8, 8), 0))
-		if polls := x.polls(); polls == atX {
-			t.Error("a post by who has taken an event does not count")
+		for i := range uint64(100) { // a post that leaves its packet to the background owner or to the next poll does not count
+			atX = x.polls()
+			ok(t, x.PostRDMAWrite(x.seg(0, 8), hops+1+i, y.lmr.Remote(8, 8), 0))
+			if x.polls() != atX && i > 0 {
+				return
+			}
+			x.done(x.request, hops+1+i, DTORDMAWrite, DTOSuccess, 8)
 		}
+		t.Error("no post of a goroutine that has taken an event counts")
 	})
 }
 

@@ -95,7 +95,7 @@ const MaxName = 256
 //	xdp:eth0,copy   AF_XDP on an interface, in this mode only: zero-copy, copy or generic
 //	udp:10.0.0.1    a kernel UDP socket on an address of this host; needs no privilege
 //	auto:eth0       like xdp:eth0 or, if AF_XDP fails, UDP on the interface's address
-//	auto:eth0,copy  like xdp:eth0,copy, without UDP if AF_XDP fails
+//	auto:eth0,copy  like xdp:eth0,copy: with a mode, auto does not try UDP
 //
 // Options may follow the name. They override options in o: "xdp:eth0 port=4000 peerport=4000 queues=2 silence=30s
 // progress=busy".

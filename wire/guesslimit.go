@@ -21,11 +21,11 @@ type guessCounts map[netip.Prefix]*guessCount
 
 // recordGuess counts a wrong key from holder, which is an address or a network. The first freeKeys wrong keys
 // have no other effect. Each further wrong key blocks the holder for a time that doubles with the count, up to
-// maxBlock.
+// maxBlock. The Connects of a blocked holder are dropped.
 //
-// The argument extend matters only while the holder is blocked, and in a pause of length maxBlock after that. If extend
-// is true, a wrong key in this period blocks the holder anew. If extend is false, a wrong key in this period does not
-// block the holder. So in the pause, the Connects of the holder are not dropped.
+// The argument extend matters while the holder is blocked, and for the time maxBlock after the end of a block. If extend
+// is true, a wrong key at such a time begins another block. If extend is false, it does not. The Connects of the holder
+// are then accepted for the time maxBlock after the end of each block.
 func (p guessCounts) recordGuess(holder netip.Prefix, now Time, freeKeys int, maxBlock time.Duration, extend bool) {
 	x := p[holder]
 	if x == nil {

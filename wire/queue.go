@@ -43,10 +43,10 @@ type Completion struct {
 type Queue struct {
 	ring []Completion
 	mask uint32
-	// baseSeq is the sequence number of the completion in ring[0]. When the producer finds the queue empty, it executes
-	// base = next, and the following completion goes to ring[0] again. So a queue that often becomes empty uses few
-	// cache lines, however long it is. The producer writes base before tail. The consumer reads base only after tail
-	// has shown that the queue has a completion.
+	// baseSeq is the sequence number of the completion in ring[0]. When the producer finds the queue empty, it sets
+	// baseSeq to nextSeq, and the following completion goes to ring[0] again. So a queue that often becomes empty uses few
+	// cache lines, however long it is. The producer writes baseSeq before tail. The consumer reads baseSeq only after
+	// tail has shown that the queue has a completion.
 	baseSeq uint32
 
 	head atomic.Uint32 // sequence number of the next completion to pop; written by the consumer

@@ -11,7 +11,7 @@ import "time"
 // If no timer was due for a long time, the next Poll cannot know whether the engine was suspended or just idle. Many
 // waiting packets suggest a suspension. So if such a Poll finds a full batch of packets, and at least half of them are
 // from peers, the engine reads all packets before it runs timers, and sends Acks. It does so at most once in
-// resumeAckPause. The time since the last Poll still counts as silence of the peers. Otherwise a peer could imitate
+// resumeAckPause. In this case, the time since the last Poll counts as silence of the peers. Otherwise a peer could imitate
 // suspensions with bursts of packets. Its connection would then never time out.
 
 // suspension is the state of an engine for detecting and handling suspensions.

@@ -27,9 +27,9 @@ type connTable struct {
 	lastConn *Conn
 }
 
-// minFreeSlots is the number of freed slots that the table keeps before it reuses the oldest one. A reused slot
-// gets its next generation, of 127, so an ID repeats only after thousands of connections. Until then, a late packet finds no
-// new connection under its ID.
+// minFreeSlots is the number of freed slots that the table keeps before it reuses the oldest one. A slot has 127
+// generations, and gets the next one when it is reused. So an ID repeats only after thousands of connections. Until then,
+// a late packet finds no new connection under its ID.
 const minFreeSlots = 64
 
 func (t *connTable) takeSlot(c *Conn) (int32, uint32, error) {

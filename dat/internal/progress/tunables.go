@@ -38,8 +38,8 @@ const (
 	emptyPasses = 16
 	// lookInterval is the interval at which spinning goroutines ask the kernel whether network events wait. This takes
 	// some 0.3 µs. When a question has found events, the interval is soonInterval for a time of soonAfter. If the
-	// goroutines cannot ask, they block at the interval blindInterval instead, so that the scheduler looks at the
-	// network; this takes 2 µs. BenchmarkBesideWaiters measures the effect.
+	// goroutines cannot ask, they block for a moment once in blindInterval instead, so that the scheduler of Go looks at
+	// the network; this takes 2 µs. BenchmarkBesideWaiters measures the effect.
 	lookInterval  = 10 * time.Microsecond
 	soonInterval  = 3 * time.Microsecond
 	soonAfter     = time.Millisecond

@@ -11,7 +11,7 @@ type bucket struct {
 	left   time.Duration // tokens
 	lowest time.Duration // smallest number of tokens so far
 
-	// At the last update: readings of the stopwatches of the queue and of the network, and bytes received.
+	// At the last refill: readings of the stopwatches of the queue and of the network, and bytes received.
 	starved time.Duration
 	delayed time.Duration
 	bytes   uint64
@@ -19,7 +19,7 @@ type bucket struct {
 
 // refill drains and fills the bucket. starved and delayed are the readings of two stopwatches. The queue's stopwatch
 // (starved) runs while flows wait and no buffer is free. The network's stopwatch (delayed) runs while flows of the same
-// network wait. Each reading has increased by some time since the last update. First, update removes the longer of
+// network wait. Each reading has increased by some time since the last refill. The method removes the longer of
 // these two times from the bucket. Then it adds the time that the bytes received since the last refill would take at
 // MinRate, but fills the bucket only up to size.
 func (b *bucket) refill(starved, delayed time.Duration, bytes uint64, size time.Duration) {

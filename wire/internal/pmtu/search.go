@@ -95,8 +95,8 @@ func (s *Search) Deadline() clock.Time {
 }
 
 // Step returns the next action. heardAt is the time of the peer's last packet, and pto is the probe timeout. Step
-// returns None before Deadline, and if no size is left to probe. Otherwise it returns Probe, for a packet of Probing
-// bytes. If Tries probes of a size have been lost, Step changes Probing to the next smaller size.
+// returns None before Deadline, and if no size is left to probe. Otherwise it returns Probe: the caller sends a packet of
+// s.Probing bytes. If Tries probes of a size have been lost, Step first sets s.Probing to the next smaller size.
 //
 // If the peer has been silent since the last probe, the loss of that probe says nothing about its size. Step then
 // returns Ask instead of Probe.
