@@ -27,8 +27,8 @@ func (c *counting) Signal() Signal {
 	return s
 }
 
-// TestWaiterYields: while a waiter's polls are empty, another goroutine becomes runnable. That goroutine runs before
-// the waiter's next poll, even on one processor.
+// TestWaiterYields: while a waiter's polls are empty, another goroutine becomes runnable. That goroutine runs before one
+// of the waiter's next polls, even on one processor. The scheduler may choose the waiter a few times before.
 func TestWaiterYields(t *testing.T) {
 	x := newFake()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
@@ -41,8 +41,8 @@ func TestWaiterYields(t *testing.T) {
 		}
 	}
 	x.group.Wait(c, Forever, nil)
-	if at := ran.Load(); at == 0 || at > begin+2 { // each poll calls Ready twice
-		t.Errorf("the goroutine ran at look %d, want %d at the latest", at, begin+2)
+	if at := ran.Load(); at == 0 || at > 2*begin {
+		t.Errorf("the goroutine ran at look %d, want %d at the latest", at, 2*begin)
 	}
 }
 
