@@ -62,6 +62,14 @@ func (h host) run(t *testing.T, stdin string, args ...string) *labtest.Process {
 	return p.Start(h.start)
 }
 
+// asks returns a function that starts a client of server on the host, with arguments.
+func (h host) asks(t *testing.T, example string, server host) func(args ...string) *labtest.Process {
+	return func(args ...string) *labtest.Process {
+		t.Helper()
+		return h.run(t, "", append([]string{example, "--to", server.addr}, args...)...)
+	}
+}
+
 // serve starts a server on the host, and waits for the line with its address.
 func (h host) serve(t *testing.T, args ...string) *labtest.Process {
 	t.Helper()
@@ -116,9 +124,7 @@ func testReqresp(t *testing.T, n network, reqresp string) {
 func testKV(t *testing.T, n network, kv string) {
 	server, client := n.hosts[0], n.hosts[1]
 	s := server.serve(t, kv)
-	ask := func(args ...string) *labtest.Process {
-		return client.run(t, "", append([]string{kv, "--to", server.addr}, args...)...)
-	}
+	ask := client.asks(t, kv, server)
 	labtest.Match(t, ask("put", "colour", "blue").Output(), "\"stored\"\n")
 	labtest.Match(t, ask("put", "colour", "green").Output(), "\"stored\"\n")
 	labtest.Match(t, ask("get", "colour").Output(), "\"green\"\n")
@@ -131,9 +137,7 @@ func testKV(t *testing.T, n network, kv string) {
 func testTable(t *testing.T, n network, table string) {
 	server, client := n.hosts[0], n.hosts[1]
 	s := server.serve(t, table)
-	ask := func(args ...string) *labtest.Process {
-		return client.run(t, "", append([]string{table, "--to", server.addr}, args...)...)
-	}
+	ask := client.asks(t, table, server)
 	labtest.Match(t, ask("put", "colour", "blue").Output(), "")
 	labtest.Match(t, ask("put", "colour", "green").Output(), "")
 	labtest.Match(t, ask("get", "colour").Output(), "green\n")
