@@ -21,7 +21,8 @@ const (
 	// Open and OpenLink return ErrInvalidParameter if GOMAXPROCS is 1.
 	ProgressBusy
 	// ProgressInterrupts: EVD.Wait and CNO.Wait sleep after one poll, and the adapter sleeps until the kernel reports a
-	// packet. This uses the least processor time. It suits programs that share few cores with others.
+	// packet. It suits idle programs: each packet costs a wake-up, so it saves processor time only if packets come seldom.
+	// A request each millisecond took 260 µs of processor time, and 290 µs with ProgressAdaptive (BenchmarkModes).
 	ProgressInterrupts
 )
 
