@@ -3,6 +3,7 @@ package labtest
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"os/exec"
 	"regexp"
@@ -22,13 +23,21 @@ type Process struct {
 	stderr Output
 }
 
-// NewProcess returns a program that is not started yet. It is killed at the end of the test, or if it runs for longer
-// than limit after this call.
+// NewProcess returns a program that is not started yet. It is killed at the end of the test. If it runs for longer than
+// limit after this call, it gets SIGQUIT first: a Go program then prints the stacks of its goroutines.
 func NewProcess(t *testing.T, limit time.Duration, program string, args ...string) *Process {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	t.Cleanup(cancel)
-	return &Process{t: t, Cmd: exec.CommandContext(ctx, program, args...)}
+	p := &Process{t: t, Cmd: exec.CommandContext(ctx, program, args...)}
+	p.Cmd.Cancel = func() error {
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return p.Cmd.Process.Signal(syscall.SIGQUIT)
+		}
+		return p.Cmd.Process.Kill()
+	}
+	p.Cmd.WaitDelay = 5 * time.Second
+	return p
 }
 
 // Start calls start with Cmd: (*exec.Cmd).Start, or a function that calls it in a namespace. It returns p.
