@@ -11,12 +11,18 @@ import (
 // SetNeighbour adds a permanent neighbour entry to an interface of the calling thread's namespace. The kernel then
 // sends no request for this neighbour.
 func SetNeighbour(name string, addr netip.Addr, mac net.HardwareAddr) error {
-	l, err := netlink.LinkByName(name)
-	if err != nil {
-		return err
-	}
-	return netlink.NeighSet(&netlink.Neigh{
-		LinkIndex: l.Attrs().Index, IP: addr.AsSlice(), HardwareAddr: mac, State: netlink.NUD_PERMANENT,
+	return setNeighbour(name, addr, mac, netlink.NUD_PERMANENT)
+}
+
+// SetStaleNeighbour adds a neighbour entry to an interface of the calling thread's namespace. The kernel confirms the
+// entry when it is used.
+func SetStaleNeighbour(name string, addr netip.Addr, mac net.HardwareAddr) error {
+	return setNeighbour(name, addr, mac, netlink.NUD_STALE)
+}
+
+func setNeighbour(name string, addr netip.Addr, mac net.HardwareAddr, state int) error {
+	return onLink(name, func(l netlink.Link) error {
+		return netlink.NeighSet(&netlink.Neigh{LinkIndex: l.Attrs().Index, IP: addr.AsSlice(), HardwareAddr: mac, State: state})
 	})
 }
 
