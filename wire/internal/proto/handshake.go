@@ -23,12 +23,17 @@ const (
 	ReasonVersion                  // local only: the peer speaks other protocol versions
 	ReasonOption                   // Reject, or Close after Accept: a mandatory option is unknown
 	ReasonPort                     // local only: the peer's kernel reports that its UDP port is closed
+	ReasonSecure                   // Reject: the server accepts secure connections only
+	ReasonKeyLimit                 // local only: the key of the connection must not be used any longer
 )
 
-// MaxPrivateData and MaxOptions bound the private data and the options of a handshake packet, in bytes.
+// Limits of the variable part of a Hello in bytes. With the Noise option the private-data field has a part of a Noise
+// message, which may be longer than private data.
 const (
 	MaxPrivateData = 512
+	MaxNoiseData   = 640 // private-data field of a Hello with the Noise option
 	MaxOptions     = 256
+	MaxVariable    = 768 // options and private-data field
 )
 
 // Hello is the body of Connect, Challenge, Accept and Reject.
@@ -45,22 +50,30 @@ type Hello struct {
 	Port         uint64 // Connect: port qualifier of the requester
 	Cookie       uint64 // Challenge: cookie; Connect: cookie of the last Challenge, 0 before
 	UDPPort      uint16 // option: port at which the sender receives; 0: as the header says
-	Private      []byte // private data; after Parse a slice of the packet
+	// ServerKey is an option: in a Challenge the server's public key, in a Connect as many zeros, which ask for the key.
+	// It has PublicKeySize bytes, or it is nil. After Parse it is a slice of the packet.
+	ServerKey []byte
+	// Noise is an option: the value that Noise.Append makes, of at most MaxNoiseSize bytes; nil: none. After Parse it is a
+	// slice of the packet of any length, which may be 0.
+	Noise   []byte
+	Private []byte // private data; after Parse a slice of the packet
 
-	// Refused is the type of an unknown mandatory option, or 0. Parse sets it.
+	// Refused is the type of a mandatory option that Parse does not know, or 0. Parse sets it.
 	Refused uint8
 }
 
 // HelloSize is the size of a Hello without options and private data in bytes, MaxHelloSize that of the largest one.
 const (
 	HelloSize    = 52
-	MaxHelloSize = HelloSize + MaxOptions + MaxPrivateData
+	MaxHelloSize = HelloSize + MaxVariable
 )
 
 // Options follow the fixed part of a Hello, each as {type, length, value}. A receiver refuses the connection if it does
 // not know an option whose type has the highest bit set. It ignores other unknown options.
 const (
-	optionUDPPort   = 1
+	optionUDPPort   = 0x01
+	optionServerKey = 0x02
+	optionNoise     = 0x81
 	optionMandatory = 0x80
 	optionHead      = 2
 	udpPortSize     = 2
@@ -75,12 +88,40 @@ func Caller(b []byte) (cid, tag uint32, ok bool) {
 }
 
 // optionsSize returns the size in bytes of the options that Put writes.
-func (h *Hello) optionsSize() int {
-	if h.UDPPort == 0 {
-		return 0
+func (h *Hello) optionsSize() (n int) {
+	if h.UDPPort != 0 {
+		n += optionHead + udpPortSize
 	}
-	return optionHead + udpPortSize
+	if h.ServerKey != nil {
+		n += optionHead + len(h.ServerKey)
+	}
+	if h.Noise != nil {
+		n += optionHead + len(h.Noise)
+	}
+	return n
 }
+
+// putOptions writes the options into b, in the order of their types.
+func (h *Hello) putOptions(b []byte) {
+	if h.UDPPort != 0 {
+		b = putOption(b, optionUDPPort, []byte{byte(h.UDPPort >> 8), byte(h.UDPPort)})
+	}
+	if h.ServerKey != nil {
+		b = putOption(b, optionServerKey, h.ServerKey)
+	}
+	if h.Noise != nil {
+		putOption(b, optionNoise, h.Noise)
+	}
+}
+
+// putOption writes an option into b and returns the rest of b.
+func putOption(b []byte, kind byte, value []byte) (rest []byte) {
+	b[0], b[1] = kind, byte(len(value))
+	return b[optionHead+copy(b[optionHead:], value):]
+}
+
+// Plain reports whether an adapter in plaintext mode knows all mandatory options of h.
+func (h *Hello) Plain() bool { return h.Refused == 0 && h.Noise == nil }
 
 // Size returns the size of h in bytes, with options and private data.
 func (h *Hello) Size() int { return HelloSize + h.optionsSize() + len(h.Private) }
@@ -102,10 +143,7 @@ func (h *Hello) Put(b []byte) int {
 	binary.BigEndian.PutUint64(b[40:], h.Cookie)
 	binary.BigEndian.PutUint16(b[48:], uint16(n))
 	binary.BigEndian.PutUint16(b[50:], uint16(len(h.Private)))
-	if o := b[HelloSize:]; n > 0 {
-		o[0], o[1] = optionUDPPort, udpPortSize
-		binary.BigEndian.PutUint16(o[optionHead:], h.UDPPort)
-	}
+	h.putOptions(b[HelloSize : HelloSize+n])
 	return HelloSize + n + copy(b[HelloSize+n:], h.Private)
 }
 
@@ -127,16 +165,21 @@ func (h *Hello) Parse(b []byte) bool {
 	h.Cookie = binary.BigEndian.Uint64(b[40:])
 	options, private := int(binary.BigEndian.Uint16(b[48:])), int(binary.BigEndian.Uint16(b[50:]))
 	rest := b[HelloSize:]
-	if options > MaxOptions || private > MaxPrivateData || options+private != len(rest) {
+	if options > MaxOptions || private > MaxNoiseData || options+private != len(rest) || len(rest) > MaxVariable {
 		return false
 	}
 	h.Private = rest[options:]
-	return h.parseOptions(rest[:options])
+	return h.parseOptions(rest[:options]) && (private <= MaxPrivateData || h.Noise != nil)
+}
+
+// optionsOf returns the options of a Hello that Parse has accepted.
+func optionsOf(b []byte) []byte {
+	return b[HelloSize : HelloSize+int(binary.BigEndian.Uint16(b[48:]))]
 }
 
 // parseOptions reads the options in b. It reports false if they are malformed.
 func (h *Hello) parseOptions(b []byte) bool {
-	h.UDPPort, h.Refused = 0, 0
+	h.UDPPort, h.ServerKey, h.Noise, h.Refused = 0, nil, nil, 0
 	for len(b) > 0 {
 		if len(b) < optionHead || len(b) < optionHead+int(b[1]) {
 			return false
@@ -151,6 +194,16 @@ func (h *Hello) parseOptions(b []byte) bool {
 			if h.UDPPort = binary.BigEndian.Uint16(value); h.UDPPort == 0 {
 				return false
 			}
+		case kind == optionServerKey:
+			if len(value) != PublicKeySize || h.ServerKey != nil {
+				return false
+			}
+			h.ServerKey = value
+		case kind == optionNoise:
+			if h.Noise != nil {
+				return false
+			}
+			h.Noise = value
 		case kind&optionMandatory != 0 && h.Refused == 0:
 			h.Refused = kind
 		}

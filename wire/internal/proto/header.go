@@ -42,7 +42,7 @@ type Flags uint8
 const (
 	AckRequest Flags = 1 << iota // acknowledge without delay
 	HasSACK                      // a SACK block follows the header
-	KeyPhase                     // secure mode: which one of two keys is used
+	KeyPhase                     // secure mode: key phase modulo 2
 	Epoch                        // epoch of the packet, see docs/WIRE.md
 	NoCredit                     // the credit field is void (shared receive queue)
 	EpochSeen                    // the peer's epoch as the sender knows it
@@ -63,6 +63,9 @@ const (
 	offEcho    = 24
 	offTag     = 28
 	HeaderSize = 32
+	// OffFlags and OffCounter are the offsets of the bytes that package seal changes.
+	OffFlags   = offFlags
+	OffCounter = offTag
 	// TrailerSize is the size of the trailer, the CRC32C of all bytes before it.
 	TrailerSize = 4
 )
@@ -97,8 +100,7 @@ type Header struct {
 	TS     uint32  // time stamp: sender's clock in units of 64 ns
 	Echo   uint32  // newest time stamp received, plus the time since then; 0: none
 	// Tag is the verification tag that the receiver has chosen (RFC 9260 §8.5). It is 0 in Connect. Closed and Reset
-	// return the tag of the packet that they answer. In secure mode, which is reserved, Tag is the low half of the
-	// nonce.
+	// return the tag of the packet that they answer. In a sealed packet, Tag is the lower half of the counter.
 	Tag uint32
 }
 

@@ -12,7 +12,9 @@ import (
 // fullHello has every field set to a different value.
 var fullHello = Hello{CID: 0x01020304, Tag: 0x05060708, MTU: 0x090a0b0c, Window: 0x0d0e, ReadIn: 0x0f10, ReadOut: 0x1112,
 	Reason: 0x13, Capabilities: 0x15161718, Qual: 0x191a1b1c1d1e1f20, Port: 0x2122232425262728,
-	Cookie: 0x292a2b2c2d2e2f30, UDPPort: 0x4142, Private: []byte("abc")}
+	Cookie: 0x292a2b2c2d2e2f30, UDPPort: 0x4142, ServerKey: []byte(serverKey), Noise: []byte("\x51\x52"), Private: []byte("abc")}
+
+const serverKey = "0123456789abcdef0123456789abcdef"
 
 func putHello(h *Hello) []byte {
 	b := bytes.Repeat([]byte{0xee}, h.Size())
@@ -23,7 +25,8 @@ func TestHelloLayout(t *testing.T) {
 	got := putHello(&fullHello)
 	want := []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 0x13, 0, 0x15, 0x16, 0x17, 0x18,
 		0x19, 0x1a, 0x1b, 0x1c, 0x1d, 0x1e, 0x1f, 0x20, 0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27, 0x28,
-		0x29, 0x2a, 0x2b, 0x2c, 0x2d, 0x2e, 0x2f, 0x30, 0, 4, 0, 3, 1, 2, 0x41, 0x42, 'a', 'b', 'c'}
+		0x29, 0x2a, 0x2b, 0x2c, 0x2d, 0x2e, 0x2f, 0x30, 0, 42, 0, 3, 1, 2, 0x41, 0x42, 2, 32}
+	want = append(append(want, serverKey...), 0x81, 2, 0x51, 0x52, 'a', 'b', 'c')
 	if !bytes.Equal(got, want) {
 		t.Errorf("Hello is\n% x, want\n% x", got, want)
 	}
@@ -34,8 +37,9 @@ func TestHelloLayout(t *testing.T) {
 	if d := cmp.Diff(fullHello, again); d != "" {
 		t.Error(d)
 	}
-	largest := Hello{UDPPort: 1, Private: make([]byte, MaxPrivateData)}
-	if n := largest.Size(); n > MaxHelloSize {
+	// Every packet that the specification allows must fit, and no packet of this size may be refused.
+	largest := Hello{UDPPort: 1, ServerKey: []byte(serverKey), Noise: make([]byte, MaxNoiseSize), Private: make([]byte, MaxNoiseData)}
+	if n := largest.Size(); n > MaxHelloSize || !again.Parse(putHello(&largest)) {
 		t.Errorf("a Hello of %d bytes is larger than MaxHelloSize, %d", n, MaxHelloSize)
 	}
 }
@@ -61,7 +65,17 @@ func TestHelloOptions(t *testing.T) {
 		{"unknown is skipped", []byte{9, 3, 1, 2, 3, 1, 2, 0, 7}, true, 7, 0},
 		{"unknown without a value", []byte{0, 0, 0x7f, 0}, true, 0, 0},
 		{"unknown twice", []byte{9, 0, 9, 0}, true, 0, 0},
-		{"mandatory and unknown", []byte{0x81, 1, 5, 1, 2, 0, 7}, true, 7, 0x81},
+		{"mandatory and unknown", []byte{0x82, 1, 5, 1, 2, 0, 7}, true, 7, 0x82},
+		{"Noise is known", []byte{0x81, 1, 5, 1, 2, 0, 7}, true, 7, 0},
+		{"Noise and unknown", []byte{0x81, 0, 0x82, 0}, true, 0, 0x82},
+		{"two Noise options", []byte{0x81, 1, 5, 0x81, 1, 5}, false, 0, 0},
+		{"two Noise options without a value", []byte{0x81, 0, 0x81, 0}, false, 0, 0},
+		{"truncated Noise option", []byte{0x81, 3, 1, 2}, false, 0, 0},
+		{"server key", append([]byte{2, 32}, serverKey...), true, 0, 0},
+		{"server key without a value", []byte{2, 0}, false, 0, 0},
+		{"server key of 31 bytes", append([]byte{2, 31}, serverKey[:31]...), false, 0, 0},
+		{"server key of 33 bytes", append([]byte{2, 33, 0}, serverKey...), false, 0, 0},
+		{"two server keys", slices.Concat([]byte{2, 32}, []byte(serverKey), []byte{2, 32}, []byte(serverKey)), false, 0, 0},
 		{"the first mandatory one is named", []byte{0xff, 0, 0x80, 0}, true, 0, 0xff},
 		{"half a head", []byte{9}, false, 0, 0},
 		{"truncated", []byte{9, 3, 1, 2}, false, 0, 0},
@@ -73,13 +87,19 @@ func TestHelloOptions(t *testing.T) {
 		{"as many bytes as there may be", append([]byte{9, MaxOptions - 2 - 2, 0, 0}, make([]byte, MaxOptions-4)...), true, 0, 0},
 		{"more bytes than there may be", make([]byte, MaxOptions+2), false, 0, 0},
 	} {
-		h := Hello{UDPPort: 99, Refused: 99} // values from an earlier Parse
+		h := Hello{UDPPort: 99, ServerKey: []byte{}, Noise: []byte{}, Refused: 99} // values from an earlier Parse
 		if ok := h.Parse(withOptions(tc.options...)); ok != tc.ok {
 			t.Errorf("%s: %v", tc.name, ok)
 			continue
 		}
 		if tc.ok && (h.UDPPort != tc.port || h.Refused != tc.refused || string(h.Private) != "xy") {
 			t.Errorf("%s: port %d, refused %d, private data %q", tc.name, h.UDPPort, h.Refused, h.Private)
+		}
+		if noise := bytes.IndexByte(tc.options, 0x81) >= 0; tc.ok && (noise != (h.Noise != nil) || h.Plain() == (noise || tc.refused != 0)) {
+			t.Errorf("%s: Noise % x, plain %v", tc.name, h.Noise, h.Plain())
+		}
+		if key := bytes.HasPrefix(tc.options, []byte{2, 32}); tc.ok && key != (string(h.ServerKey) == serverKey) {
+			t.Errorf("%s: server key % x", tc.name, h.ServerKey)
 		}
 	}
 }
@@ -110,6 +130,45 @@ func TestHelloLengths(t *testing.T) {
 	}
 }
 
+// With the Noise option a Hello has room for more private data, and options and private data share a limit.
+func TestHelloNoiseLimits(t *testing.T) {
+	for _, tc := range []struct {
+		options, private int
+		noise, ok        bool
+	}{
+		{0, MaxPrivateData, false, true},
+		{0, MaxPrivateData + 1, false, false},
+		{2, MaxPrivateData + 1, true, true},
+		{2, MaxNoiseData, true, true},
+		{2, MaxNoiseData + 1, true, false},
+		{2, MaxNoiseData, false, false},
+		{MaxVariable - MaxNoiseData, MaxNoiseData, true, true},
+		{MaxVariable - MaxNoiseData + 1, MaxNoiseData, true, false},
+		{MaxOptions, MaxPrivateData, true, true},
+		{MaxOptions, MaxPrivateData + 1, true, false},
+		{MaxOptions + 1, MaxPrivateData - 1, true, false},
+	} {
+		var options []byte
+		if tc.options > 0 {
+			options = make([]byte, tc.options)
+			options[0], options[1] = 9, byte(min(tc.options-2, 100))
+			if left := tc.options - 102; left > 0 {
+				options[102], options[103] = 10, byte(left-2)
+			}
+			if tc.noise {
+				options[0] = 0x81
+			}
+		}
+		b := putHello(&Hello{CID: 1})
+		binary.BigEndian.PutUint16(b[48:], uint16(tc.options))
+		binary.BigEndian.PutUint16(b[50:], uint16(tc.private))
+		var h Hello
+		if ok := h.Parse(slices.Concat(b, options, make([]byte, tc.private))); ok != tc.ok || ok && len(h.Private) != tc.private {
+			t.Errorf("%+v: %v", tc, ok)
+		}
+	}
+}
+
 // sent returns what Put writes for h.
 func sent(h Hello) Hello {
 	h.Refused = 0
@@ -126,6 +185,9 @@ func FuzzHello(f *testing.F) {
 	f.Add(withOptions(9, 1, 5, 0x81, 0, 1, 2, 0, 7))
 	f.Add(withOptions(1, 2, 0, 7, 1, 2, 0, 8))
 	f.Add(withOptions(9, 3, 1))
+	f.Add(withOptions(append([]byte{2, 32}, serverKey...)...))
+	f.Add(withOptions(0x81, 0, 0x81, 0))
+	f.Add(putHello(&Hello{CID: 1, Noise: make([]byte, MaxNoiseSize), Private: make([]byte, MaxNoiseData)}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var h, again Hello
 		if !h.Parse(b) {
