@@ -1,0 +1,104 @@
+package identity
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+)
+
+// Variables of the environment with the key of this host.
+const (
+	credentialsVar  = "CREDENTIALS_DIRECTORY" // set by systemd
+	credentialsFile = "datxdp.key"
+	keyVar          = "DATXDP_KEY"
+)
+
+// ErrNoKey: this host has no key.
+var ErrNoKey = errors.New("no private key: make a key file with datbench keygen, and name it in an option")
+
+// Files names the files of a host.
+type Files struct {
+	// Key is the key file. If it is empty, the file datxdp.key in $CREDENTIALS_DIRECTORY is used, or if there is none,
+	// the text in DATXDP_KEY. The variable is for tests: every process that this one starts gets it.
+	Key string
+	// Peers is the file of peers. If it is empty, nobody may connect.
+	Peers string
+}
+
+// Set is what the files say. It does not change.
+type Set struct {
+	Keys   *Keys
+	Policy *Policy
+}
+
+// Store has the Set of the newest Reload.
+type Store struct {
+	files   Files
+	current atomic.Pointer[Set]
+}
+
+// Open reads the files. The error is ErrNoKey if no source has a key.
+func Open(f Files) (*Store, error) {
+	set, err := f.read()
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{files: f}
+	s.current.Store(set)
+	return s, nil
+}
+
+// Current returns the keys and peers that count now. Any goroutine may call it.
+func (s *Store) Current() *Set { return s.current.Load() }
+
+// Reload reads the files again, and drops the shared secrets of the Set before. It returns the peers that are gone, with
+// their old properties; a peer with another key is another peer. After an error everything is as before.
+func (s *Store) Reload() (removed []*Peer, err error) {
+	next, err := s.files.read()
+	if err != nil {
+		return nil, err
+	}
+	last := s.current.Swap(next).Policy
+	last.drop()
+	return last.removed(next.Policy), nil
+}
+
+// Close drops all secrets. Nobody is known after it.
+func (s *Store) Close() {
+	s.current.Swap(&Set{s.Current().Keys, &Policy{}}).Policy.drop()
+}
+
+func (f *Files) read() (*Set, error) {
+	keys, err := f.readKeys()
+	if err != nil {
+		return nil, err
+	}
+	policy := &Policy{}
+	if f.Peers != "" {
+		if policy, err = readPeers(f.Peers); err != nil {
+			return nil, err
+		}
+	}
+	return &Set{keys, policy}, nil
+}
+
+// readKeys reads the keys from the first source that has some.
+func (f *Files) readKeys() (*Keys, error) {
+	if f.Key != "" {
+		return ReadKeys(f.Key)
+	}
+	if dir := os.Getenv(credentialsVar); dir != "" {
+		k, err := ReadKeys(filepath.Join(dir, credentialsFile))
+		if !errors.Is(err, fs.ErrNotExist) {
+			return k, err
+		}
+	}
+	if text := os.Getenv(keyVar); text != "" {
+		b := []byte(text)
+		defer clear(b)
+		return parseKeys(keyVar, b)
+	}
+	return nil, ErrNoKey
+}
