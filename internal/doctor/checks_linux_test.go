@@ -164,3 +164,10 @@ func TestRareFixes(t *testing.T) {
 		}
 	}
 }
+
+// TestHolderName: the name of a process does not control the terminal.
+func TestHolderName(t *testing.T) {
+	if got, want := (holder{42, "\x1b[31mred"}).String(), `process 42 ("\x1b[31mred")`; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

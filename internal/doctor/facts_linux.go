@@ -25,8 +25,9 @@ type facts struct {
 	// unmapped means a virtio device that bypasses the DMA API: see [mapsDMA].
 	unmapped bool
 
-	// granted is the mode that Try was granted.
+	// granted is the mode that Try was granted. lost are the offloads that were off while the adapter was open.
 	granted string
+	lost    []string
 	// routed means that there is a route to the peer. loops means that the peer is this host. linked means that the
 	// next hop is resolved.
 	routed, loops, linked bool

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,6 +73,48 @@ func TestGrant(t *testing.T) {
 
 func driverOf(x *exam) []Finding { return checkDriver(context.Background(), x) }
 func mtuOf(x *exam) []Finding    { return checkMTU(context.Background(), x) }
+
+// TestOtherTrafficKinds: the finding about other traffic depends on the kind of interface and on the mode. There is none if
+// no XDP program will be attached.
+func TestOtherTrafficKinds(t *testing.T) {
+	native := xdpFeatures{known: true, bits: featureNative}
+	many := xdpFeatures{known: true, bits: featureNative | featureZeroCopy | featureRxSegments, segments: 1}
+	for _, tt := range []struct {
+		name, mode, driver string
+		features           xdpFeatures
+		change             func(*exam)
+		found              string
+	}{
+		{"veth", "", "veth", many, nil, "segmentation offload off at the other end of the veth pair"},
+		{"veth, generic", "generic", "veth", many, nil, "in generic mode"},
+		{"no native XDP", "", "e1000e", xdpFeatures{known: true}, nil, "in generic mode"},
+		{"one page", "", "igb", native, nil, "driver igb carries an MTU up to 3046 and merges no packets"},
+		{"one page, not measured", "", "other", native, nil, "driver other carries an MTU up to about 3498 and"},
+		{"several buffers", "", "virtio_net", many, nil, "any MTU in copy mode, up to 3814 in zero-copy mode, and"},
+		{"tried", "", "other", native, func(x *exam) { x.granted, x.lost = "copy", []string{"rx-lro"} }, "merges no packets that arrive (LRO, GRO_HW); while it was open these offloads were off: rx-lro"},
+		{"generic was granted", "", "veth", many, func(x *exam) { x.granted = "generic" }, "in generic mode"},
+		{"stopped", "", "veth", many, func(x *exam) { x.stopped = "down" }, ""},
+		{"only UDP", "", "veth", many, func(x *exam) { x.fallback = "no AF_XDP" }, ""},
+	} {
+		x := nic(tt.mode, tt.driver, 1500, tt.features)
+		if tt.change != nil {
+			tt.change(x)
+		}
+		got := checkTraffic(t.Context(), x)
+		switch {
+		case tt.found == "" && len(got) > 0:
+			t.Errorf("%s: got %+v, want nothing", tt.name, got)
+		case tt.found != "" && (severityOf(got) != Info || !strings.Contains(got[0].Found, tt.found) || got[0].Means == ""):
+			t.Errorf("%s: got %+v, want %q", tt.name, got, tt.found)
+		}
+	}
+}
+
+func TestMissing(t *testing.T) {
+	if got := missing([]string{"rx-lro", "tx-gso", "rx-gro-hw"}, []string{"tx-gso", "rx-gro"}); !slices.Equal(got, []string{"rx-gro-hw", "rx-lro"}) {
+		t.Errorf("got %v", got)
+	}
+}
 
 // TestGrows: virtio_net adds queues if there is room for one per processor. An adapter cannot use these queues.
 func TestGrows(t *testing.T) {

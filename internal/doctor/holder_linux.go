@@ -19,7 +19,7 @@ func (h holder) String() string {
 	if h.pid == 0 {
 		return "a process that is not visible from here"
 	}
-	return fmt.Sprintf("process %d (%s)", h.pid, h.command)
+	return fmt.Sprintf("process %d (%s)", h.pid, printable(h.command))
 }
 
 func (h holder) self() bool { return h.pid == os.Getpid() }

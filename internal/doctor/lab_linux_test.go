@@ -5,15 +5,18 @@ import (
 	"fmt"
 	"net/netip"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
+	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
+	"github.com/datxdp/datxdp/dat"
 	"github.com/datxdp/datxdp/internal/doctor"
 	"github.com/datxdp/datxdp/internal/lab"
 	"github.com/datxdp/datxdp/internal/lab/labtest"
@@ -75,6 +78,70 @@ func TestNetlinkProgram(t *testing.T) {
 			}
 			if f := examine(t, "xdp:veth0", "xdp-program"); f.Severity != doctor.OK {
 				t.Errorf("still: %+v", f)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestOtherTraffic: the finding about other traffic tells what happens. A program in copy mode switches segmentation
+// offload off at the other end of a veth pair; a program in generic mode does not.
+func TestOtherTraffic(t *testing.T) {
+	labtest.RequireXDP(t)
+	l := labtest.New(t, lab.Options{})
+	segments := func() (on bool) {
+		err := l.Do(lab.B, func() error {
+			e, err := ethtool.NewEthtool()
+			if err != nil {
+				return err
+			}
+			defer e.Close()
+			all, err := e.FeaturesWithState(lab.Interface)
+			on = all["tx-tcp-segmentation"].Active
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return on
+	}
+	for mode, tt := range map[string]struct {
+		found string
+		want  bool
+	}{"copy": {"an XDP program switches segmentation offload off at the other end of the veth pair", false}, "generic": {"in generic mode", true}} {
+		err := l.Do(lab.A, func() error {
+			if !segments() {
+				t.Errorf("%s: no segmentation offload before", mode)
+			}
+			if f := examine(t, "xdp:veth0,"+mode, "other-traffic"); f.Severity != doctor.Info || !strings.Contains(f.Found, tt.found) {
+				t.Errorf("%s: got %+v, want %q", mode, f, tt.found)
+			}
+			ia, err := dat.Open("xdp:veth0,"+mode, dat.DefaultOptions())
+			if err != nil {
+				return err
+			}
+			defer ia.Close()
+			if got := segments(); got != tt.want {
+				t.Errorf("%s: segmentation offload of the other end: %t, want %t", mode, got, tt.want)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for ia, want := range map[string]int{"xdp:veth0": 1, "auto:veth0": 1, "udp:10.73.0.1": 0, "": 0} {
+		err := l.Do(lab.A, func() error {
+			r, err := doctor.Examine(t.Context(), doctor.Target{IA: ia})
+			if err != nil {
+				return err
+			}
+			got := len(slices.DeleteFunc(r.Findings, func(f doctor.Finding) bool { return f.Check != "other-traffic" }))
+			if got != want {
+				t.Errorf("%q: %d findings about other traffic, want %d", ia, got, want)
 			}
 			return nil
 		})

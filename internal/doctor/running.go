@@ -54,7 +54,7 @@ func fetch(ctx context.Context, url string) (io.ReadCloser, error) {
 	}
 	if response.StatusCode != http.StatusOK {
 		_ = response.Body.Close() // the body is not needed
-		return nil, fmt.Errorf("%s: %s", url, response.Status)
+		return nil, fmt.Errorf("%s: %s", url, printable(response.Status))
 	}
 	return response.Body, nil
 }
@@ -127,10 +127,11 @@ func queueReport(adapters []opened) *Report {
 	r := &Report{}
 	verdict := "Every queue transmits, and receives as far as it had to."
 	for _, a := range adapters {
+		name := printable(a.ia)
 		for _, f := range queueFindings(a.queues) {
-			f.Check, f.Group = "queues-open", a.ia
+			f.Check, f.Group = "queues-open", name
 			if r.Findings = append(r.Findings, f); f.Severity == Error {
-				verdict = fmt.Sprintf("%s does not transmit: %s.", a.ia, f.Found)
+				verdict = fmt.Sprintf("%s does not transmit: %s.", name, f.Found)
 			}
 		}
 	}

@@ -1,11 +1,14 @@
 package doctor
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/datxdp/datxdp/dat"
 )
@@ -72,5 +75,38 @@ func TestRunning(t *testing.T) {
 	}
 	if _, err := Running(t.Context(), server.URL+"/nowhere"); err == nil || !strings.Contains(err.Error(), "404") {
 		t.Errorf("without metrics: %v", err)
+	}
+}
+
+// TestForeignTexts: texts of other programs and hosts do not control the terminal.
+func TestForeignTexts(t *testing.T) {
+	const odd = "\x1b]0;owned\a\x9b\u202e"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/metrics" {
+			_, _ = io.WriteString(w, strings.ReplaceAll(stalledMetrics, "xdp:eth0", "xdp:"+odd))
+			return
+		}
+		c, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_, _ = io.WriteString(c, "HTTP/1.1 404 "+odd+"\r\n\r\n")
+		_ = c.Close()
+	}))
+	defer server.Close()
+	r, err := Running(t.Context(), server.URL+"/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	_ = r.Print(&text, false)
+	_, err = Running(t.Context(), server.URL+"/status")
+	fmt.Fprintln(&text, err)
+	if i := strings.IndexFunc(text.String(), func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }); i >= 0 || !utf8.ValidString(text.String()) {
+		t.Errorf("a control character in\n%q", text.String())
+	}
+	if n := strings.Count(text.String(), `\x1b]0;owned`); n != 3 {
+		t.Errorf("%d quoted texts, want a group, a verdict and a status:\n%s", n, text.String())
 	}
 }

@@ -13,7 +13,8 @@ func checkTry(_ context.Context, x *exam) []Finding {
 	if !x.Try || x.stopped != "" {
 		return nil
 	}
-	mode, queues, err := granted(x.IA, x.Port)
+	before := offloads(x.name())
+	mode, queues, err := granted(x.IA, x.Port, func() { x.lost = missing(before, offloads(x.name())) })
 	if err != nil {
 		return x.refusal(err)
 	}
@@ -47,12 +48,13 @@ func transmitting(queues []dat.QueueStats) string {
 	return fmt.Sprintf("; a frame was transmitted on %s of %d and came back", queueCount(proven), len(queues))
 }
 
-// granted opens an adapter, and returns its mode and the state of its queues.
-func granted(name string, port uint16) (mode string, queues []dat.QueueStats, err error) {
+// granted opens an adapter, and returns its mode and the state of its queues. It calls opened while the adapter is open.
+func granted(name string, port uint16, opened func()) (mode string, queues []dat.QueueStats, err error) {
 	ia, err := dat.Open(name, dat.Options{Port: port})
 	if err != nil {
 		return "", nil, err
 	}
+	opened()
 	attr, err := ia.Query()
 	stats, statsErr := ia.Stats()
 	if err == nil {
