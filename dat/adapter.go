@@ -148,6 +148,7 @@ func newAdapter(o Options, dev device) (*adapter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dat: %w", err)
 	}
+	host.SetClock(progress.Now)
 	a := &adapter{host: host, device: dev.closer, readStats: dev.readStats, port: dev.links[0].Local().Port()}
 	for _, l := range dev.links {
 		d, err := newDriver(host, l)

@@ -78,6 +78,10 @@ func (a *arena) freeAll(ia *IA) {
 // have several frames, that is, with an MTU above about 3700 bytes. The memory must be registered before use, like any
 // other memory.
 //
+// A packet that waits in a queue of the link leaves with the bytes that the memory has at that moment. So a repeated
+// packet, or the response to an RDMA read, may carry bytes that the caller writes after the operation has completed or
+// the registration has ended. The peer drops such a packet, because its checksum is wrong.
+//
 // The memory belongs to the caller until Dealloc is called or the IA is closed. After that, another open of the adapter
 // may get the memory. Alloc is an extension; DAT has no such call.
 //

@@ -84,3 +84,26 @@ func BenchmarkLostTail(b *testing.B) {
 		b.ReportMetric(float64(took[int(p.share*float64(len(took)-1))])/1e3, p.name)
 	}
 }
+
+// BenchmarkConnect measures connections that are made and ended one after the other.
+func BenchmarkConnect(b *testing.B) {
+	for name, make := range map[string]func(testing.TB) network{"xdp": newXDP, "udp": newUDP} {
+		b.Run(name, func(b *testing.B) {
+			n := make(b)
+			a, s := newHost(b, n, 0, Options{}), newHost(b, n, 1, Options{})
+			s.listen(testQual, 8)
+			x, y := a.point(nil), s.point(nil)
+			for b.Loop() {
+				x.dial(s, nil)
+				ok(b, s.request(b).Accept(y.EP, nil))
+				x.expect(EventEstablished)
+				y.expect(EventEstablished)
+				ok(b, x.Disconnect(CloseAbrupt))
+				for _, p := range []*point{x, y} {
+					p.expect(EventDisconnected)
+					ok(b, p.Reset())
+				}
+			}
+		})
+	}
+}

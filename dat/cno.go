@@ -241,8 +241,8 @@ func (c *CNO) forgetIfEmpty(e *EVD) {
 }
 
 // deliver delivers a notification of the EVD e. If the CNO has an agent (see CreateCNO), deliver calls the agent. It
-// then ends the Wait of one goroutine. If no goroutine is in Wait, the CNO keeps the trigger for the next Wait. The
-// owner of an engine may call deliver.
+// then ends the Wait of one goroutine. If no goroutine is in Wait, the CNO keeps the trigger for the next Wait, unless a
+// consumer has taken the events of e meanwhile. The owner of an engine may call deliver.
 func (c *CNO) deliver(e *EVD) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -253,7 +253,7 @@ func (c *CNO) deliver(e *EVD) {
 	c.callAgent(e)
 	if len(c.waiters) > 0 {
 		c.releaseOldest(e)
-	} else {
+	} else if e.Len() > 0 {
 		c.latch(e)
 	}
 }

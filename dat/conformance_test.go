@@ -39,6 +39,9 @@ func TestConformance(t *testing.T) {
 	var failed atomic.Int32
 	all, rules := conformance(), 0
 	for _, tr := range transports {
+		if testing.Short() && tr.name == plainUDP {
+			continue
+		}
 		t.Run(tr.name, func(t *testing.T) {
 			defer warmDevices.end()
 			for _, p := range all {

@@ -25,6 +25,8 @@ type ProtocolStats struct {
 	BadChecksum            uint64            // packets with a wrong CRC
 	UnknownConnection      uint64            // packets whose ID, verification tag and address match no connection
 	Forged                 uint64            // packets with correct tag and address but impossible PSN or acknowledgement
+	Replayed               uint64            // packets of a secure connection that came again, or too late
+	Unopened               uint64            // packets of a secure connection that do not authenticate
 	Strays                 uint64            // packets that arrived on a queue other than that of their connection
 	StraysDropped          uint64            // stray packets dropped for lack of room
 	ProtectionErrors       uint64            // operations of peers refused: wrong key, range, privilege or zone
@@ -44,6 +46,7 @@ type ProtocolStats struct {
 	Unreachable            uint64            // ICMP reports that nothing listens at a peer's port
 	UnreachableIgnored     uint64            // the part of Unreachable that quotes no packet of a connection
 	ConnRequestsDropped    uint64            // connection requests ignored because too many were half-open
+	RepliesPaused          uint64            // replies without a connection not sent, because earlier ones took too long
 	Polls                  uint64            // polls of an engine
 	EmptyPolls             uint64            // the part of Polls that received and sent no packet
 }
@@ -63,6 +66,9 @@ type LinkStats struct {
 	// TxFull counts those packets of TxDropped that were lost because the kernel's send buffer was full. Only links
 	// over kernel UDP use TxFull.
 	TxFull uint64
+	// RxGroups counts the groups of packets that the kernel passed on as one message (UDP_GRO). TxGroups counts the groups
+	// that the kernel took as one message (UDP_SEGMENT). Only links over kernel UDP use them.
+	RxGroups, TxGroups uint64
 	// TxKicks counts system calls that start transmission. Wakeups counts the calls of the link's method Wait that
 	// slept.
 	TxKicks, Wakeups uint64

@@ -84,15 +84,15 @@ func (c *CR) unlock() {
 // unconnected. The endpoint needs a zone and a connect EVD. The connect EVD gets EventEstablished or
 // EventAcceptCompletionError. The private data is copied; the requester gets the copy with EventEstablished.
 //
-// After an error the consumer may answer the request again. The exception is ErrInvalidAddress: no route leads to the
-// requester, and the request is over. The next attempt of the requester is a new request.
+// If no route leads to the requester, Accept succeeds, and EventAcceptCompletionError follows. The next attempt of the
+// requester is then a new request. After an error the consumer may answer the request again.
 //
 // Errors:
 //
 //   - ErrInvalidHandle: the request is over; or the endpoint is freed, belongs to another adapter, or lacks a zone or
 //     connect EVD.
 //   - ErrInvalidParameter: ep and LocalEP are both nil or both not nil, or the private data has more than 256 bytes.
-//   - ErrInvalidState, ErrInsufficientResources, ErrInvalidAddress.
+//   - ErrInvalidState, ErrInsufficientResources.
 func (c *CR) Accept(ep *EP, private []byte) error {
 	var n logLine
 	defer n.emit()
@@ -154,19 +154,21 @@ func (c *CR) mayAccept(ep *EP, call epCall, private []byte) error {
 }
 
 // connectEP connects the endpoint to the requester, and returns a message for the caller to log. If no route leads to
-// the requester, it drops the request. mu and ep.mu are held.
+// the requester, the connection ends at once. mu and ep.mu are held.
 func (c *CR) connectEP(ep *EP, private []byte) (logLine, error) {
-	d, path, err := c.resolve() // the last check, because a later one would have to free the path
-	if err != nil {
-		n := c.forgetRequest(d, err)
-		c.releaseEP()
-		return n, err
-	}
-	err = ep.startConnection(d, remote{addr: c.req.From.Addr(), port: c.req.Port, qual: c.req.Qual}, func(e *wire.Engine) error {
+	d, path, unreachable := c.resolve() // the last check, because a later one would have to free the path
+	peer := remote{addr: c.req.From.Addr(), port: c.req.Port, qual: c.req.Qual}
+	err := ep.startConnection(d, peer, func(e *wire.Engine) error {
+		if unreachable != nil {
+			return e.AcceptUnreachable(c.req, ep.conn, ep.completions(d))
+		}
 		return e.Accept(c.req, ep.conn, path, private, ep.completions(d))
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return logLine{}, err
+	case unreachable != nil:
+		return c.droppedLine(d, unreachable), nil
 	}
 	return c.logLine("dat: accepting", d), nil
 }
@@ -204,14 +206,14 @@ func (c *CR) decline(private []byte, f func(*wire.Engine, link.Path) error) erro
 	d, path, err := c.resolve()
 	if err != nil { // no answer is sent; to the requester this looks like a lost answer
 		n = c.forgetRequest(d, err)
-		c.finish()
+		c.end()
 		return nil
 	}
 	if err := d.runPolled(func(e *wire.Engine) error { return f(e, path) }); err != nil {
 		return datError(err)
 	}
 	n = c.logLine("dat: declined", d)
-	c.finish()
+	c.end()
 	return nil
 }
 
@@ -231,33 +233,63 @@ func (c *CR) resolve() (*driver, link.Path, error) {
 // with err as the reason. The caller also releases the request's endpoint. mu is held.
 func (c *CR) forgetRequest(d *driver, err error) logLine {
 	_ = d.runPolled(func(e *wire.Engine) error { return e.Forget(c.req) }) // fails if the engine has dropped the request already
+	return c.droppedLine(d, err)
+}
+
+// droppedLine returns a log message about a request that is dropped with err as the reason. mu is held.
+func (c *CR) droppedLine(d *driver, err error) logLine {
 	n := c.logLine("dat: request dropped, no way back", d)
 	n.attrs = append(n.attrs, "reason", err)
 	return n
 }
 
-// finish ends the request and releases its endpoint. mu is held, or the IA is closed.
-func (c *CR) finish() {
-	c.answered = true
-	if c.ep == nil {
+// refuse answers a request that no consumer can answer any more, because its dispatcher is freed. The requester gets
+// EventNonPeerRejected. If no route leads to the requester, the request is dropped.
+func (c *CR) refuse() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.answered {
 		return
 	}
-	c.ep.mu.Lock()
-	defer c.ep.mu.Unlock()
+	d, path, err := c.resolve()
+	_ = d.runPolled(func(e *wire.Engine) error {
+		if err != nil {
+			return e.Forget(c.req)
+		}
+		return e.Refuse(c.req, path)
+	})
+	c.end()
+}
+
+// finish ends the request, unless it was answered, and releases its endpoint.
+func (c *CR) finish() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.answered {
+		c.end()
+	}
+}
+
+// end ends the request and releases its endpoint. mu is held.
+func (c *CR) end() {
+	if c.ep != nil {
+		c.ep.mu.Lock()
+		defer c.ep.mu.Unlock()
+	}
 	c.releaseEP()
 }
 
-// releaseEP does the same as finish. The caller has locked the request's endpoint, if there is one.
+// releaseEP does the same as end. The caller has locked the request's endpoint, if there is one.
 func (c *CR) releaseEP() {
 	c.answered = true
-	if c.ep == nil {
-		return
-	}
-	if c.epByProvider {
+	switch {
+	case c.ep == nil:
+	case c.epByProvider:
 		c.ep.freeConn()
-	} else {
+	default:
 		c.ep.clearHolder()
 	}
+	c.ep = nil // package wire keeps rejected requests for some time; they must not keep the endpoint
 }
 
 // truncatePrivate returns the first maxPrivateData bytes of a peer's private data, or all of the data if it is shorter.

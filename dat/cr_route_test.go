@@ -34,9 +34,9 @@ func undecided(t *testing.T, a *adapter) (n int) {
 	return n
 }
 
-// TestRequestWithoutRouteIsFreed: if no route leads to the requester, every kind of answer ends the request and frees
-// the request's endpoint. The requester's next attempt is a new request. When the route is back, this new request
-// succeeds.
+// TestRequestWithoutRouteIsFreed: if no route leads to the requester, every kind of answer ends the request. Reject and
+// Handoff free the request's endpoint. With Accept, the endpoint gets EventAcceptCompletionError, and its receives are
+// flushed. The requester's next attempt is a new request. When the route is back, this new request succeeds.
 func TestRequestWithoutRouteIsFreed(t *testing.T) {
 	for name, answer := range map[string]func(*CR, *EP) error{
 		"accept":           func(c *CR, ep *EP) error { return c.Accept(ep, nil) },
@@ -63,15 +63,23 @@ func TestRequestWithoutRouteIsFreed(t *testing.T) {
 			if ep := must(cr.Query())(t).LocalEP; ep != nil {
 				y.configure(ep)
 			}
+			ok(t, y.PostRecv(y.seg(0, 8), 1, 0))
 			cut.Store(true)
-			err := answer(cr, y.EP)
-			if accept := name[0] == 'a'; accept {
-				wants(t, name, err, ErrInvalidAddress)
-			} else {
-				ok(t, err)
-			}
+			ok(t, answer(cr, y.EP))
 			wants(t, "again", cr.Reject(nil), ErrInvalidHandle)
-			if got := y.State(); got != EPUnconnected && qual != made {
+			switch accept := name[0] == 'a'; {
+			case accept:
+				y.done(y.recv, 1, DTOReceive, DTOFlushed, 0)
+				y.expect(EventAcceptCompletionError)
+				if got := y.State(); got != EPDisconnected {
+					t.Errorf("the endpoint is %v", got)
+				}
+				ok(t, y.Reset())
+			case qual == made:
+				wants(t, "freed", y.Free(), ErrInvalidHandle)
+				y = b.point(nil)
+			}
+			if got := y.State(); got != EPUnconnected {
 				t.Errorf("the endpoint is %v", got)
 			}
 			cut.Store(false)
@@ -79,8 +87,14 @@ func TestRequestWithoutRouteIsFreed(t *testing.T) {
 			if got := undecided(t, b.ia.a); got != 1 {
 				t.Errorf("%d requests are kept, want the next try alone", got)
 			}
-			ok(t, cr.Reject(nil))
-			x.expect(EventPeerRejected)
+			if must(cr.Query())(t).LocalEP != nil {
+				ok(t, cr.Reject(nil))
+				x.expect(EventPeerRejected)
+				return
+			}
+			ok(t, cr.Accept(y.EP, nil))
+			x.expect(EventEstablished)
+			y.expect(EventEstablished)
 		})
 	}
 }

@@ -242,12 +242,14 @@ func (ep *EP) Status() (s EPState, recvIdle, requestIdle bool, err error) {
 }
 
 // Free frees the endpoint (dat_ep_free). The peer sees a disconnect or, if the connection is not established yet, a
-// refusal. Outstanding operations get no completions. Free returns ErrInvalidState in the state EPReserved (free the
-// service point first), and in EPPassiveConnectionPending and EPTentativeConnectionPending (answer the request first).
+// refusal. Outstanding operations get no completions. A receive of a shared receive queue that an unfinished message
+// holds returns to the queue. Free returns ErrInvalidState in the state EPReserved (free the service point first), and
+// in EPPassiveConnectionPending and EPTentativeConnectionPending (answer the request first).
 //
-// Completions of the endpoint that are queued in a dispatcher stay there and take up room. A program that replaces
-// endpoints all the time should therefore call Disconnect first. It should free the endpoint when it takes
-// EventDisconnected, the endpoint's last event. Then the dispatcher has no events of freed endpoints.
+// Queued asynchronous events of the endpoint are removed. Its queued completions stay in their dispatchers and take up
+// room. A program that replaces endpoints all the time should therefore call Disconnect first. It should free the
+// endpoint when it takes EventDisconnected, the endpoint's last event. Then the dispatcher has no events of freed
+// endpoints.
 func (ep *EP) Free() error {
 	if err := ep.usable(); err != nil {
 		return err
@@ -277,6 +279,7 @@ func (ep *EP) freeConn() {
 	if d := ep.drv.Load(); d != nil {
 		d.dropConn(ep.conn, !ep.ia.closed) // when the IA closes, endObjects polls once for all endpoints
 	}
+	ep.dropNotices()
 	p := ep.param()
 	_ = ep.ia.a.updateRefs(&p, nil) // cannot fail, because it adds no stream
 }

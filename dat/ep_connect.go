@@ -165,9 +165,17 @@ func (ep *EP) Disconnect(flags CloseFlags) error {
 }
 
 // Reset makes a disconnected endpoint unconnected (dat_ep_reset). Completions that the consumer has not taken stay in
-// their EVDs. On an unconnected endpoint, Reset does nothing, and receives stay posted.
+// their EVDs. On an unconnected endpoint, Reset does nothing, and receives stay posted. If a completion of the endpoint
+// waits because another queue of the adapter still accesses an invalidated RMR, Reset waits too.
 func (ep *EP) Reset() error {
-	return ep.inEngine(callReset, func(e *wire.Engine) error { return e.Reset(ep.conn) })
+	for {
+		var err error
+		failed := ep.inEngine(callReset, func(e *wire.Engine) error { err = e.Reset(ep.conn); return err })
+		if err != wire.ErrHeld {
+			return failed
+		}
+		ep.ia.a.barrier() // the events of the endpoint, which wait for other engines, come before those of its next connection
+	}
 }
 
 // inEngine runs f in the engine of the connection. It returns ErrInvalidState if the endpoint's state does not allow

@@ -168,9 +168,10 @@ func (e *EVD) abort() {
 	e.wake.Raise()
 }
 
-// Free frees the dispatcher (dat_evd_free). Its queued events are lost. Free returns ErrInvalidState while an endpoint
-// or a service point feeds the dispatcher, or while a goroutine waits on it. Freeing the last EVD of a CNO releases the
-// goroutines that wait on the CNO. The asynchronous EVD may be freed too; later asynchronous events are then dropped.
+// Free frees the dispatcher (dat_evd_free). Its queued events are lost; queued connection requests are refused. Free
+// returns ErrInvalidState while an endpoint or a service point feeds the dispatcher, or while a goroutine waits on it.
+// Freeing the last EVD of a CNO releases the goroutines that wait on the CNO. The asynchronous EVD may be freed too;
+// later asynchronous events are then dropped.
 func (e *EVD) Free() error {
 	if err := e.lock(); err != nil {
 		return err
@@ -183,6 +184,9 @@ func (e *EVD) Free() error {
 		c.removeEVD(e, true)
 	}
 	for ev := (Event{}); e.popAny(&ev); { // a receive of an SRQ stays outstanding until its completion is taken
+		if ev.Number == EventConnectionRequest {
+			ev.CR.refuse()
+		}
 	}
 	if e != e.ia.async {
 		e.ia.a.removeObjects(HandleEVD, 1)

@@ -81,6 +81,11 @@ func TestOrderAcrossEngines(t *testing.T) {
 
 // newManyQueued opens both sides with three queues each, on a simulated network.
 func newManyQueued(t *testing.T) (a, b *host) {
+	return newManyQueuedOver(t, func(l link.Link) link.Link { return l })
+}
+
+// newManyQueuedOver is newManyQueued, but each link of side a is layer(link).
+func newManyQueuedOver(t *testing.T, layer func(link.Link) link.Link) (a, b *host) {
 	const queues = 3
 	net := simlink.New(simlink.Config{Immediate: true})
 	var hosts [2]*host
@@ -88,6 +93,9 @@ func newManyQueued(t *testing.T) (a, b *host) {
 		var links []link.Link
 		for q := range queues {
 			links = append(links, net.Link(netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, byte(q), byte(side + 1)}), DefaultPort)))
+			if side == 0 {
+				links[q] = layer(links[q])
+			}
 		}
 		ia := must(OpenLink(Options{}, links...))(t)
 		t.Cleanup(func() { ok(t, ia.Close()) })

@@ -1,6 +1,7 @@
 package dat
 
 import (
+	"container/list"
 	"sync"
 	"sync/atomic"
 
@@ -22,17 +23,11 @@ type dequeueState struct {
 // slow, catastropheQueued and notices.
 type slowEvents struct {
 	slowMu            sync.Mutex
-	slow              []Event
-	nslow             atomic.Int32        // len(slow)
-	numSlowNotices    atomic.Uint32       // counts the events that were added to slow
-	catastropheQueued bool                // slow has an EventAsyncIACatastrophic, which has a slot of its own
-	notices           map[notice]struct{} // the EventAsyncEPBroken in slow, which have slots of their own
-}
-
-// notice identifies an EventAsyncEPBroken: its endpoint and its reason.
-type notice struct {
-	ep     any // Event.Source
-	reason int
+	slow              list.List                // of *Event, the oldest first
+	nslow             atomic.Int32             // slow.Len()
+	numSlowNotices    atomic.Uint32            // counts the events that were added to slow
+	catastropheQueued bool                     // slow has an EventAsyncIACatastrophic, which has a slot of its own
+	notices           map[notice]*list.Element // the EventAsyncEPBroken in slow, which have slots of their own
 }
 
 // fairShare is the number of events that consumers take in a row from one source before they look at the next source.
@@ -136,6 +131,7 @@ func (e *EVD) popGathered(ev *Event) bool {
 	}
 	ev.fill(e, &e.gathered[0])
 	e.gathered[0].Settled()
+	e.gathered[0] = wire.Completion{} // the array must not keep its connection alive
 	if e.gathered = e.gathered[1:]; len(e.gathered) == 0 {
 		e.gathered = nil
 	}
@@ -170,15 +166,11 @@ func (e *EVD) nextTurn() {
 func (e *EVD) popSlow(ev *Event) bool {
 	e.slowMu.Lock()
 	defer e.slowMu.Unlock()
-	if len(e.slow) == 0 {
+	first := e.slow.Front()
+	if first == nil {
 		return false
 	}
-	*ev = e.slow[0]
-	e.slow[0] = Event{}
-	if e.slow = e.slow[1:]; len(e.slow) == 0 {
-		e.slow = nil
-	}
-	e.nslow.Add(-1)
+	*ev = *e.removeSlow(first)
 	switch ev.Number {
 	case EventAsyncIACatastrophic:
 		e.catastropheQueued = false
@@ -231,11 +223,17 @@ func (e *EVD) enqueueWith(ev Event, beforeVisible func()) bool {
 }
 
 // appendSlow appends an event to slow. slowMu is held.
-func (e *EVD) appendSlow(ev Event) {
+func (e *EVD) appendSlow(ev Event) *list.Element {
 	ev.EVD = e
-	e.slow = append(e.slow, ev)
 	e.nslow.Add(1)
 	e.numSlowNotices.Add(1)
+	return e.slow.PushBack(&ev)
+}
+
+// removeSlow takes an event out of slow. slowMu is held.
+func (e *EVD) removeSlow(at *list.Element) *Event {
+	e.nslow.Add(-1)
+	return e.slow.Remove(at).(*Event)
 }
 
 // PostSE queues an EventSoftware that carries value in Event.Software (dat_evd_post_se). The event is a notification.
@@ -282,29 +280,6 @@ func (ia *IA) postAsync(n EventNumber, source any, reason int) {
 	}
 }
 
-// postNotice queues an EventAsyncEPBroken on the asynchronous EVD. The peer causes these events: it ends connections when
-// it likes. So they do not take the slots of other events. Their number is bounded: while an event for an endpoint and a
-// reason is queued, postNotice queues no other. The owner of the engine calls postNotice.
-func (ep *EP) postNotice(reason int) {
-	e, n := ep.ia.async, notice{ep, reason}
-	if e.usable() != nil {
-		return
-	}
-	e.slowMu.Lock()
-	_, queued := e.notices[n]
-	if !queued {
-		if e.notices == nil {
-			e.notices = make(map[notice]struct{})
-		}
-		e.notices[n] = struct{}{}
-		e.appendSlow(Event{Number: EventAsyncEPBroken, Source: ep, Reason: reason})
-	}
-	e.slowMu.Unlock()
-	if !queued {
-		e.onNotification()
-	}
-}
-
 // Resize changes the queue length to qlen events (dat_evd_resize). No event is lost, and the order of the events stays
 // the same. Resize is slow, because it stops all engines of the adapter while it works. Errors: ErrInvalidParameter
 // (qlen below 1 or above IAAttr.MaxEVDQLen), ErrInvalidState (more than qlen events are queued, or a goroutine is
@@ -329,8 +304,8 @@ func (e *EVD) Resize(qlen int) error {
 // events without the notices, whichever is larger. slowMu is held.
 func (e *EVD) minQLen() int {
 	requests := 0
-	for i := range e.slow {
-		if e.slow[i].Number == EventConnectionRequest {
+	for at := e.slow.Front(); at != nil; at = at.Next() {
+		if at.Value.(*Event).Number == EventConnectionRequest {
 			requests++
 		}
 	}

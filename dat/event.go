@@ -165,6 +165,7 @@ const (
 	BreakVersion    BreakReason = 13 // refused: the two sides have no version of the wire protocol in common
 	BreakOption     BreakReason = 14 // refused: one side requires an option that the other does not support
 	BreakPort       BreakReason = 15 // refused: no process of the peer's host has the UDP port (ICMP port unreachable)
+	BreakSecure     BreakReason = 16 // refused: the peer accepts secure connections only
 
 	BreakAccess     BreakReason = 5    // remote access refused: wrong context, range, privilege or zone
 	BreakLength     BreakReason = 6    // a message was longer than its receive
@@ -174,6 +175,7 @@ const (
 	BreakLocal      BreakReason = 10   // an operation failed on the side that closed the connection
 	BreakMemory     BreakReason = 11   // registered memory of the side that closed the connection is inaccessible
 	BreakUnfinished BreakReason = 12   // an incomplete message held a receive of an SRQ for too long (see SRQ)
+	BreakKeyLimit   BreakReason = 17   // the key of a secure connection was used up
 	BreakUnknown    BreakReason = 0x7f // the peer sent a reason that this version does not know
 
 	BreakByPeer BreakReason = 0x80 // flag: the peer closed the connection

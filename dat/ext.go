@@ -7,6 +7,9 @@ import "github.com/datxdp/datxdp/wire"
 
 // EventIBDTO is the completion of an extended operation (DAT_IB_DTO_EVENT). It has the fields of EventDTOCompletion and
 // also Event.Ext, which is the kind of the operation. If the operation is a receive, Event.Imm is the immediate data.
+//
+// A peer can cause such an event at every receive: a write of length 0 needs no key. A consumer that does not use writes
+// with immediate data has to treat the event as an error of the peer, and to post a receive of an SRQ again.
 const EventIBDTO EventNumber = 0x40000
 
 // MemRemoteAtomic allows atomics of peers (DAT_IB_MEM_PRIV_REMOTE_ATOMIC). An atomic needs MemRemoteRead and

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"net/netip"
 	"runtime"
 	"sync/atomic"
@@ -42,11 +43,15 @@ type network interface {
 // eachLink runs a test over every link that this host has.
 func eachLink(t *testing.T, f func(t *testing.T, n network)) {
 	for _, tr := range transports {
-		t.Run(tr.name, func(t *testing.T) { f(t, tr.make(t)) })
+		if tr.name != plainUDP {
+			t.Run(tr.name, func(t *testing.T) { f(t, tr.make(t)) })
+		}
 	}
 }
 
-var transports = append([]transport{{"sim", newSim}, {"udp", newUDP}}, systemTransports...)
+var transports = append([]transport{{"sim", newSim}, {"udp", newUDP}, {plainUDP, newPlainUDP}}, systemTransports...)
+
+const plainUDP = "udp without offload" // the conformance test skips it with -short, other tests always
 
 // sim is a simulated network.
 type sim struct {
@@ -82,26 +87,49 @@ func (s *sim) open(side int, o Options) (*IA, error) {
 func (s *sim) addr(side int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, byte(side + 1)}) }
 func (s *sim) absent() netip.Addr       { return s.addr(7) }
 
-// udp is a network of kernel UDP sockets on the loopback interface.
-type udp struct{ port uint16 }
+// udp is a network of kernel UDP sockets on the loopback interface, where every address is that of a host. A socket that
+// nobody reads has the port at the absent address. Without it the kernel would answer with ICMP port unreachable.
+type udp struct {
+	port      uint16
+	noOffload bool
+}
+
+// newPlainUDP makes a udp without segmentation offload.
+func newPlainUDP(t testing.TB) network {
+	u := newUDP(t).(udp)
+	u.noOffload = true
+	return u
+}
 
 var nextPort atomic.Uint32
 
 func newUDP(t testing.TB) network {
 	if warmDevices.port != 0 {
-		return udp{warmDevices.port}
+		u := udp{port: warmDevices.port}
+		u.silence(t) // fails if the test has called newUDP before
+		return u
 	}
 	for range 1000 {
 		u := udp{port: uint16(20000 + nextPort.Add(1)%10000)}
-		if u.free() {
+		if u.free() && u.silence(t) {
 			if warmDevices.on {
 				warmDevices.port = u.port
 			}
 			return u
 		}
 	}
-	t.Fatal("no UDP port is free at 127.0.0.1 and 127.0.0.2")
+	t.Fatal("no UDP port is free at 127.0.0.1, 127.0.0.2 and 127.0.0.8")
 	return nil
+}
+
+// silence opens a socket at the absent address until the end of the test. It reports whether the port was free.
+func (u udp) silence(t testing.TB) bool {
+	c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(u.absent(), u.port)))
+	if err != nil {
+		return false
+	}
+	t.Cleanup(func() { c.Close() })
+	return true
 }
 
 func (u udp) free() bool {

@@ -22,6 +22,7 @@ func (o *Options) override(n ianame.Name) error {
 	o.PeerPort = cmp.Or(n.PeerPort, o.PeerPort)
 	o.Queues = cmp.Or(n.Queues, o.Queues)
 	o.Limits.GiveUp = cmp.Or(n.Silence, o.Limits.GiveUp)
+	o.NoOffload = o.NoOffload || n.NoOffload
 	if i := slices.Index(progressNames[:], n.Progress); i >= 0 {
 		o.Progress = Progress(i)
 	}

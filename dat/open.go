@@ -38,6 +38,9 @@ type Options struct {
 	Memory int
 	// Progress says how goroutines that wait use the processor. The option "progress=busy" in a name overrides it.
 	Progress Progress
+	// NoOffload turns off the segmentation offload of kernel UDP (UDP_SEGMENT, UDP_GRO): each packet passes the kernel by
+	// itself. The option "offload=off" in a name does the same. Over AF_XDP, NoOffload has no effect.
+	NoOffload bool
 	// AsyncQLen is the queue length, in events, of the asynchronous EVD. 0 means 64. NoAsyncEVD means no such EVD.
 	AsyncQLen int
 	// AsyncEVD is the asynchronous EVD of this open. If AsyncEVD is nil, this open creates its own asynchronous EVD.
@@ -98,7 +101,7 @@ const MaxName = 256
 //	auto:eth0,copy  like xdp:eth0,copy: with a mode, auto does not try UDP
 //
 // Options may follow the name. They override options in o: "xdp:eth0 port=4000 peerport=4000 queues=2 silence=30s
-// progress=busy".
+// progress=busy". The option offload=off is for kernel UDP (Options.NoOffload).
 //
 // IA.Query returns the granted mode. An adapter may be opened many times. Each open returns an IA of its own; closing
 // an IA does not affect the other IAs.

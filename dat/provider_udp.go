@@ -11,7 +11,7 @@ import (
 // openUDP opens a UDP socket on an address of this host.
 func openUDP(addr netip.Addr, o Options) (device, error) {
 	uo := udplink.DefaultOptions()
-	uo.Port = o.Port
+	uo.Port, uo.NoOffload = o.Port, o.NoOffload
 	l, err := udplink.Open(addr, uo)
 	if err != nil {
 		return device{}, err

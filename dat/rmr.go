@@ -95,7 +95,8 @@ type Binding struct {
 
 // Bind posts a request that binds the RMR to a range of an LMR (dat_rmr_bind). It returns the new context, the key by
 // which peers name the range. When the request completes, the new context becomes valid and the old context becomes
-// invalid. Each Bind returns a different context. A Bind that unbinds the RMR returns 0.
+// invalid. An access with the old context that another queue of the adapter is executing ends before the completion.
+// Each Bind returns a different context. A Bind that unbinds the RMR returns 0.
 //
 // The request counts toward MaxRequestDTOs of the endpoint and completes in posting order, with EventRMRBindCompletion.
 // A request that is posted after the bind starts after the bind has completed, so a send can carry the new context to
@@ -168,8 +169,9 @@ func (r *RMR) Free() error {
 
 // PostSendWithInvalidate sends a message like PostSend, and invalidates an RMR of the peer before the peer's receive
 // completes (dat_ep_post_send_with_invalidate with invalidate_flag set; without that flag, the C call is PostSend). In
-// the peer's completion, Event.Op is DTOReceiveWithInvalidate. The argument rmrContext must be the context of a bound
-// RMR that this connection may use. Otherwise the send completes with DTORemoteAccess and the connection breaks.
+// the peer's completion, Event.Op is DTOReceiveWithInvalidate. When the peer has that completion, nobody accesses
+// memory with the context any more. The argument rmrContext must be the context of a bound RMR that this connection may
+// use. Otherwise the send completes with DTORemoteAccess and the connection breaks.
 func (ep *EP) PostSendWithInvalidate(iov []LMRTriplet, cookie uint64, flags CompletionFlags, rmrContext uint32) error {
 	if err := ep.usable(); err != nil {
 		return err

@@ -149,6 +149,7 @@ func (r *RSP) deliver(req *wire.Request) bool {
 		if c.ep == nil {
 			c.makeEP()
 		}
+		r.state, r.ep = rspUsed, c.ep
 		r.unlisten()
 	}) {
 		if r.ep != nil {
@@ -156,7 +157,6 @@ func (r *RSP) deliver(req *wire.Request) bool {
 		}
 		return false
 	}
-	r.state, r.ep = rspUsed, c.ep
 	return true
 }
 

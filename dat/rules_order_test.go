@@ -2,7 +2,6 @@ package dat
 
 import (
 	"testing"
-	"time"
 )
 
 var orderingRules = []rule{
@@ -218,7 +217,7 @@ var flushRules = []rule{
 				return EventNonPeerRejected
 			},
 			"the address does not answer": func(x *point) EventNumber {
-				ok(t, x.Connect(n.absent(), testQual, 20*time.Millisecond, nil))
+				ok(t, x.Connect(n.absent(), testQual, 5*hasty.Limits.ListenGrace, nil))
 				return EventTimedOut
 			},
 			"given up": func(x *point) EventNumber {

@@ -199,7 +199,7 @@ type deviceNetwork interface {
 func (u udp) device(side int) string { return "udp:" + u.addr(side).String() }
 
 func (u udp) openAs(_ int, name string, o Options) (*IA, error) {
-	o.Port = u.port
+	o.Port, o.NoOffload = u.port, o.NoOffload || u.noOffload
 	return Open(name, o)
 }
 

@@ -284,15 +284,3 @@ func mark(n int) int64 {
 	}
 	return int64(n)
 }
-
-// onNotice is called with n, a notice of package wire about an endpoint with a shared receive queue. It queues an
-// asynchronous event that reports the notice. For a freed endpoint, it does nothing.
-func (ep *EP) onNotice(n wire.Notice) {
-	switch {
-	case ep.freed.Load():
-	case n == wire.NoticeHigh:
-		ep.postNotice(ReasonSRQSoftHighWatermark)
-	case n == wire.NoticeEnd:
-		ep.postNotice(ReasonEPTransferToError)
-	}
-}

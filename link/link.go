@@ -23,6 +23,10 @@ const (
 	More Flags = 1 << iota
 	// CE means that the network marked this packet "congestion experienced" (RFC 3168). Receive only.
 	CE
+	// Unconnected marks a packet that belongs to no connection. Packets on PathReply never do. All these packets
+	// together take at most a quarter of what the link can have in transmission, because their destinations may hold
+	// them there; further ones are dropped and counted. Set in the first Buf of a packet. Send only.
+	Unconnected
 )
 
 // Buf is one part of a packet: a frame of the link, and the UDP payload in it.
@@ -52,6 +56,9 @@ type Caps struct {
 	// RxFrames is the number of received frames that the holder may keep, for early packets, while the link still
 	// receives without loss.
 	RxFrames int
+	// RxWindow is the number of full packets that the receive buffer of the kernel holds until Recv. Peers are told not
+	// to have more in flight on one connection, but at least 32. 0 means that the buffer is no bound.
+	RxWindow int
 	// TxFrames is the largest number of frames that are allocated or in transmission at one time.
 	TxFrames int
 	// SourcePort: packets leave from the UDP port of Local. Otherwise the link chooses a source port for each path.
@@ -60,6 +67,15 @@ type Caps struct {
 	// reads a block until the packet has left. Memory is nil if the link cannot do this.
 	Memory []byte
 	Block  int
+	// Group is the size in bytes up to which consecutive packets of one path and one size cost little more than one
+	// packet. 0 means that each packet costs the same.
+	Group int
+	// HostDelay is the time that a packet may wait in queues of the kernel at both hosts, because the processors are
+	// busy. Congestion control takes only a longer delay for a queue in the network.
+	HostDelay time.Duration
+	// Offload names the offloads of the kernel that the link uses, separated by a space: UDP_SEGMENT and UDP_GRO. It is
+	// empty if there are none.
+	Offload string
 	// Mode names how packets move: "zero-copy", "copy", "generic", "udp" or "sim".
 	Mode string
 }
@@ -79,6 +95,9 @@ type Stats struct {
 	TxDropped uint64
 	// TxFull counts packets of TxDropped for which the kernel's send buffer was full.
 	TxFull uint64
+	// RxGroups counts groups of packets that the kernel merged into one message (UDP_GRO), and TxGroups counts messages
+	// that the kernel cut into packets (UDP_SEGMENT).
+	RxGroups, TxGroups uint64
 	// TxKicks counts system calls that drove transmission. Wakeups counts returns from a Wait that slept.
 	TxKicks, Wakeups uint64
 }
@@ -98,8 +117,9 @@ var (
 // Link moves batches of packets over one queue. The protocol sees UDP payload only: a link handles Ethernet, VLAN, IP
 // and UDP headers, neighbours and checksums.
 //
-// Threading. Recv, Alloc, Send, Free, Source and Target belong to one owner at a time. Any goroutine may call Wait, Wake,
-// Caps, Stats, Local, Resolve, ResolveFrom, Release and PathMTU at any time. Close is the owner's last call; it ends every Wait.
+// Threading. Recv, Alloc, Send, Free, Keep, Source and Target belong to one owner at a time. Any goroutine may call
+// Wait, Wake, Caps, Stats, Local, Resolve, ResolveFrom, Release and PathMTU at any time. Close is the owner's last call;
+// it ends every Wait.
 //
 // None of the owner's calls blocks or allocates.
 type Link interface {
@@ -117,6 +137,11 @@ type Link interface {
 
 	// Free returns frames from Recv or Alloc without sending them.
 	Free(bufs []Buf)
+
+	// Keep announces that the holder keeps a received packet after the next Recv. bufs are all frames of the packet. The
+	// link may move the packet into other frames; then it changes Data and Frame of bufs. Without Keep, a packet may
+	// occupy memory that many packets share, and the link may be unable to receive.
+	Keep(bufs []Buf)
 
 	// Source returns the source address and UDP port of the packet that begins with b. b must be unchanged since Recv.
 	Source(b *Buf) netip.AddrPort
@@ -137,11 +162,14 @@ type Link interface {
 
 	// Resolve creates a path to an address. All packets of a path have the same source port. If the link can choose the
 	// port, it derives it from entropy, because RSS and ECMP hash on the port. Resolve does not wait for the neighbour
-	// (ARP, NDP). Packets sent before the neighbour is known are dropped and counted.
+	// (ARP, NDP). Packets sent before the neighbour is known are dropped and counted. Resolve may wait a short time for
+	// the operating system's route.
 	Resolve(to netip.AddrPort, entropy uint16) (Path, error)
 
 	// ResolveFrom is like Resolve, but packets of the path leave from the given address of this host, if the link
-	// receives on that address. A peer ignores packets from another address than the one that it sent to.
+	// receives on that address. A peer ignores packets from another address than the one that it sent to. If the link
+	// receives on that address, ResolveFrom does not wait, because an attacker can cause calls by connecting: it uses the
+	// route that is known.
 	ResolveFrom(from netip.Addr, to netip.AddrPort, entropy uint16) (Path, error)
 
 	// Release ends a path. Packets that are sent on it afterwards are dropped and counted.
@@ -165,6 +193,8 @@ func (s *Stats) Add(o Stats) {
 	s.RxInvalid += o.RxInvalid
 	s.TxDropped += o.TxDropped
 	s.TxFull += o.TxFull
+	s.RxGroups += o.RxGroups
+	s.TxGroups += o.TxGroups
 	s.TxKicks += o.TxKicks
 	s.Wakeups += o.Wakeups
 }

@@ -135,6 +135,18 @@ func (h *hostile) write(offset uint64, n int, imm uint32) {
 func (h *hostile) data(n int) {
 	offset := h.at % uint64(h.ring.size)
 	n = min(n, int(uint64(h.ring.size)-offset))
+	if h.at+uint64(n) > uint64(h.ring.size) && raceEnabled {
+		return // it overwrites bytes that the stream may be reading, which is a data race by intention
+	}
 	h.write(offset, n, 0)
 	h.at += uint64(n)
+}
+
+// overwrite writes the first bytes of the ring without a message.
+func (h *hostile) overwrite() {
+	if h.at > 0 && raceEnabled {
+		return // as in data
+	}
+	to := dat.RMRTriplet{Context: h.ring.context, Address: h.ring.address, Length: 8}
+	_ = h.ep.PostRDMAWrite([]dat.LMRTriplet{h.mem.Segment(hostileRing, 8)}, 0, to, 0)
 }

@@ -64,9 +64,7 @@ var hostileActs = []struct {
 	{"credit of one message", func(h *hostile) { h.write(0, 0, credit{messages: 1}.immediate()) }},
 	{"credit of one byte", func(h *hostile) { h.write(0, 0, credit{consumed: 1}.immediate()) }},
 	{"credit of everything", func(h *hostile) { h.write(0, 0, math.MaxUint32) }},
-	{"write without a message", func(h *hostile) {
-		_ = h.ep.PostRDMAWrite([]dat.LMRTriplet{h.mem.Segment(hostileRing, 8)}, 0, dat.RMRTriplet{Context: h.ring.context, Address: h.ring.address, Length: 8}, 0)
-	}},
+	{"write without a message", func(h *hostile) { h.overwrite() }},
 	{"read", func(h *hostile) {
 		_ = h.ep.PostRDMARead([]dat.LMRTriplet{h.mem.Segment(hostileRing, 8)}, 0, dat.RMRTriplet{Context: h.ring.context, Address: h.ring.address, Length: 8}, 0)
 	}},

@@ -17,6 +17,7 @@ type control struct {
 	ecn     byte
 	lost    uint32
 	counted bool // the kernel reported lost
+	segment int  // size of the packets that the kernel merged; 0 if it merged none
 }
 
 // controlKind is the level and the type of a control message.
@@ -48,9 +49,23 @@ func parseControl(b []byte) (c control) {
 			c.ecn = byte(binary.NativeEndian.Uint32(data)) & ecnMask
 		case kind == controlKind{unix.SOL_SOCKET, unix.SO_RXQ_OVFL} && len(data) >= 4:
 			c.lost, c.counted = binary.NativeEndian.Uint32(data), true
+		case kind == controlKind{unix.IPPROTO_UDP, unix.UDP_GRO} && len(data) >= 4:
+			c.segment = int(int32(binary.NativeEndian.Uint32(data)))
 		}
 	}
 	return c
+}
+
+// putControl writes the header of a control message with size bytes of data to b.
+func putControl(b []byte, kind controlKind, size int) {
+	const word = unix.SizeofCmsghdr - 8
+	if length := unix.CmsgLen(size); word == 4 {
+		binary.NativeEndian.PutUint32(b, uint32(length))
+	} else {
+		binary.NativeEndian.PutUint64(b, uint64(length))
+	}
+	binary.NativeEndian.PutUint32(b[word:], kind.level)
+	binary.NativeEndian.PutUint32(b[word+4:], kind.code)
 }
 
 func machineWord(b []byte) uint64 {

@@ -10,9 +10,13 @@
 // that ICMP reports (no listener, no route) are counted as drops, because the protocol's timers detect failed peers.
 //
 // On Linux, packets to unresolved neighbours wait in the send buffer, which all packets of the link share. The link
-// limits these packets: it drops and counts the rest. To know which neighbours are resolved, two goroutines follow the
-// kernel's routes and neighbours.
+// limits these packets, together with those that belong to no connection: it drops and counts the rest. To know which
+// neighbours are resolved, two goroutines follow the kernel's routes and neighbours. If most packets find no room for a
+// second, the link renews its socket (renew_linux.go).
 //
-// On Linux, recvmmsg and sendmmsg move batches (batch_linux.go). On other systems a goroutine reads the socket
+// On Linux, recvmmsg and sendmmsg move batches (batch_linux.go). Packets of one path and one size that are sent in a row
+// cross the kernel as one message (UDP_SEGMENT, group_linux.go), and the kernel merges received packets in the same way
+// (UDP_GRO, merged_linux.go). Caps.Offload says which of the two the kernel has. A packet that the holder announces with
+// Keep is copied, so that it does not occupy the memory of a whole message. On other systems a goroutine reads the socket
 // (portable.go).
 package udplink

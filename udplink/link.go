@@ -39,6 +39,8 @@ type socket interface {
 	send(bufs []link.Buf)
 	// giveBack returns a receive frame.
 	giveBack(frame uint32)
+	// keep is link.Link.Keep.
+	keep(bufs []link.Buf)
 	source(frame uint32) netip.AddrPort
 	// reports writes reports of refused packets to the slice, and returns their number.
 	reports(to []link.Report) int
@@ -47,22 +49,10 @@ type socket interface {
 	close() error
 }
 
-// slab is the memory of all frames: the receive frames, then the same number of transmit frames.
-type slab struct {
-	mem    []byte
-	size   int
-	frames uint32 // per direction
-}
-
-func (s *slab) data(frame uint32) []byte {
-	at := int(frame) * s.size
-	return s.mem[at : at+s.size : at+s.size]
-}
-
 type counters struct {
 	rxPackets, rxBytes, rxDropped, rxInvalid atomic.Uint64
 	txPackets, txBytes, txDropped, txKicks   atomic.Uint64
-	txFull                                   atomic.Uint64
+	txFull, rxGroups, txGroups               atomic.Uint64
 	wakeups                                  atomic.Uint64
 }
 
@@ -89,10 +79,11 @@ func Open(addr netip.Addr, o Options) (*Link, error) {
 		l.routes.close()
 		return nil, bindError(l.local, err)
 	}
+	l.tx = l.slab.transmit()
 	return l, nil
 }
 
-// newLink allocates the frames of a link, which are as large as the MTU of the interface of addr allows.
+// newLink describes a link. Its frames are as large as the MTU of the interface of addr allows.
 func newLink(addr netip.Addr, o Options) (*Link, error) {
 	if !addr.IsValid() || addr.IsUnspecified() || addr.IsMulticast() {
 		return nil, fmt.Errorf("udplink: open %v: a link needs one address of this host, not a wildcard or a group", addr)
@@ -113,12 +104,10 @@ func newLink(addr netip.Addr, o Options) (*Link, error) {
 			Segments:   1,
 			RxFrames:   o.Frames / 2,
 			TxFrames:   o.Frames,
+			HostDelay:  hostDelay,
 			Mode:       "udp",
 		},
-		slab: slab{mem: make([]byte, 2*o.Frames*payload), size: payload, frames: uint32(o.Frames)},
-	}
-	for f := 2 * o.Frames; f > o.Frames; f-- {
-		l.tx = append(l.tx, uint32(f-1))
+		slab: newSlab(o.Frames, payload),
 	}
 	return l, nil
 }
@@ -143,7 +132,7 @@ func (l *Link) Alloc(bufs []link.Buf) int {
 	n := min(len(bufs), len(l.tx))
 	for i := range n {
 		f := l.tx[len(l.tx)-1-i]
-		bufs[i] = link.Buf{Data: l.slab.data(f), Frame: f}
+		bufs[i] = link.Buf{Data: l.slab.small(f), Frame: f}
 	}
 	l.tx = l.tx[:len(l.tx)-n]
 	return n
@@ -158,13 +147,16 @@ func (l *Link) Send(bufs []link.Buf) {
 // Free implements link.Link.
 func (l *Link) Free(bufs []link.Buf) {
 	for i := range bufs {
-		if f := bufs[i].Frame; f < l.slab.frames {
+		if f := bufs[i].Frame; f < l.slab.received()+l.slab.kept {
 			l.sock.giveBack(f)
 		} else {
 			l.tx = append(l.tx, f)
 		}
 	}
 }
+
+// Keep implements link.Link.
+func (l *Link) Keep(bufs []link.Buf) { l.sock.keep(bufs) }
 
 // Source implements link.Link.
 func (l *Link) Source(b *link.Buf) netip.AddrPort { return l.sock.source(b.Frame) }
@@ -203,6 +195,7 @@ func (l *Link) Stats() link.Stats {
 		RxDropped: c.rxDropped.Load(), RxInvalid: c.rxInvalid.Load(),
 		TxPackets: c.txPackets.Load(), TxBytes: c.txBytes.Load(),
 		TxDropped: c.txDropped.Load(), TxFull: c.txFull.Load(), TxKicks: c.txKicks.Load(),
+		RxGroups: c.rxGroups.Load(), TxGroups: c.txGroups.Load(),
 		Wakeups: c.wakeups.Load(),
 	}
 }

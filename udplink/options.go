@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"time"
 )
 
 const (
@@ -17,6 +18,9 @@ const (
 	maxPayload = 65507
 	// defaultFrames is the number of frames per direction. The kernel's own queue holds about as many small packets.
 	defaultFrames = 512
+	// hostDelay is the time that packets wait in the kernel while a processor does other work. The protocol's own delay
+	// target, which is for AF_XDP, would keep the window and with it the groups of packets small.
+	hostDelay = 300 * time.Microsecond
 	// defaultBuffer is the size in bytes requested for each of the two buffers of the socket. The kernel limits it to
 	// net.core.rmem_max and wmem_max unless the process has CAP_NET_ADMIN.
 	defaultBuffer = 4 << 20
@@ -34,6 +38,8 @@ type Options struct {
 	Frames int
 	// Buffer is the size in bytes of the kernel's queues; 4 MiB by default.
 	Buffer int
+	// NoOffload turns off UDP_SEGMENT and UDP_GRO: each packet is a message of its own.
+	NoOffload bool
 
 	portable bool // read with a goroutine even on Linux, for tests
 }

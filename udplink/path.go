@@ -8,13 +8,14 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// path is a resolved destination. Only mtu, stale and reached change.
+// path is a resolved destination. Only mtu, stale, reached and alone change.
 type path struct {
 	to      netip.AddrPort
 	name    sockaddr
 	mtu     atomic.Int64 // largest UDP payload in bytes
 	stale   atomic.Bool  // a packet did not fit the interface: read the MTU again
 	reached uint64       // version of Reach at which the neighbour was resolved; for the gate
+	alone   bool         // the device cannot cut a group into packets; only the owner uses it
 }
 
 // Resolve implements link.Link. It fails if the kernel has no route. The link ignores entropy, because its socket has
@@ -27,11 +28,11 @@ func (l *Link) Resolve(to netip.AddrPort, _ uint16) (link.Path, error) {
 	if a := to.Addr(); a.IsLinkLocalUnicast() && a.Zone() == "" {
 		to = netip.AddrPortFrom(a.WithZone(l.local.Addr().Zone()), to.Port())
 	}
-	mtu, err := l.routes.routeMTU(to)
+	mtu, zone, err := l.routes.query(to)
 	if err != nil {
 		return 0, fmt.Errorf("udplink: resolve %v from %v: %w (%w)", to, l.local, link.ErrUnreachable, err)
 	}
-	way := &path{to: to, name: makeSockaddr(to)}
+	way := &path{to: to, name: makeSockaddr(to, zone)}
 	way.mtu.Store(l.payload(mtu))
 	p, err := l.paths.Add(way)
 	if err != nil {
@@ -56,8 +57,8 @@ func (l *Link) payload(mtu int) int64 {
 // Release implements link.Link.
 func (l *Link) Release(p link.Path) { l.paths.Remove(p) }
 
-// PathMTU implements link.Link. If a packet did not fit since the last call, it reads the MTU from the kernel again. It
-// returns 0 for a released path.
+// PathMTU implements link.Link. If a packet did not fit since the last call, it reads the MTU again. The MTU of the
+// routing table may be some milliseconds old. It returns 0 for a released path.
 func (l *Link) PathMTU(p link.Path) int {
 	if p == link.PathReply {
 		return l.caps.MaxPayload
@@ -66,9 +67,10 @@ func (l *Link) PathMTU(p link.Path) int {
 	if way == nil {
 		return 0
 	}
-	if way.stale.Swap(false) {
-		if mtu, err := l.routes.routeMTU(way.to); err == nil {
-			way.mtu.Store(l.payload(mtu))
+	if way.stale.Load() {
+		if mtu, _, err := l.routes.query(way.to); err == nil {
+			now := l.payload(mtu)
+			way.stale.Store(way.mtu.Swap(now) <= now) // a packet did not fit, so a limit that is no lower is old
 		}
 	}
 	return int(way.mtu.Load())

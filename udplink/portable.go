@@ -43,6 +43,7 @@ func openPortable(l *Link, o Options) (socket, error) {
 	// A smaller buffer than requested only costs packets.
 	_ = conn.SetReadBuffer(o.Buffer)
 	_ = conn.SetWriteBuffer(o.Buffer)
+	l.slab.allocate()
 	s := &portable{
 		link:  l,
 		conn:  conn,
@@ -72,17 +73,17 @@ func (s *portable) read() {
 		case err != nil: // an ICMP error about an earlier packet or, on Windows, a packet that is too long
 			s.link.stats.rxInvalid.Add(1)
 		default:
-			s.keep(scratch[:n], from)
+			s.deliver(scratch[:n], from)
 		}
 	}
 }
 
-// keep copies a packet into a free frame. Reading directly into the frame would not detect a packet that is one byte
+// deliver copies a packet into a free frame. Reading directly into the frame would not detect a packet that is one byte
 // too long.
-func (s *portable) keep(data []byte, from netip.AddrPort) {
+func (s *portable) deliver(data []byte, from netip.AddrPort) {
 	select {
 	case f := <-s.spare:
-		copy(s.link.slab.data(f), data)
+		copy(s.link.slab.blockData(f), data)
 		s.from[f] = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
 		s.ready <- arrival{frame: f, length: len(data)} // never blocks: ready has as many slots as there are frames
 		s.wake()
@@ -96,7 +97,7 @@ func (s *portable) recv(bufs []link.Buf) int {
 	for ; n < len(bufs); n++ {
 		select {
 		case a := <-s.ready:
-			bufs[n] = link.Buf{Data: s.link.slab.data(a.frame)[:a.length], Frame: a.frame}
+			bufs[n] = link.Buf{Data: s.link.slab.blockData(a.frame)[:a.length], Frame: a.frame}
 			size += a.length
 			continue
 		default:
@@ -138,7 +139,7 @@ func (s *portable) destination(b *link.Buf) (netip.AddrPort, bool) {
 		if b.Port != 0 {
 			to = netip.AddrPortFrom(to.Addr(), b.Port)
 		}
-		return to, b.Frame < s.link.slab.frames
+		return to, b.Frame < s.link.slab.blocks
 	}
 	way := s.link.paths.Get(b.Path)
 	if way == nil {
@@ -149,11 +150,14 @@ func (s *portable) destination(b *link.Buf) (netip.AddrPort, bool) {
 
 func (s *portable) giveBack(frame uint32) { s.spare <- frame }
 
+// keep does nothing: a frame holds one packet.
+func (s *portable) keep([]link.Buf) {}
+
 // reports returns nothing: only Linux reports ICMP errors to unconnected sockets.
 func (s *portable) reports([]link.Report) int { return 0 }
 
 func (s *portable) source(frame uint32) netip.AddrPort {
-	if frame >= s.link.slab.frames {
+	if frame >= s.link.slab.blocks {
 		return netip.AddrPort{}
 	}
 	return s.from[frame]

@@ -10,62 +10,68 @@ import (
 	"github.com/datxdp/datxdp/internal/route"
 )
 
-// routeQuery asks the kernel for routes from one address. Its sockets are opened together with the link, so every query
-// concerns the link's network namespace, on whichever thread it runs. Nothing is sent on the UDP socket.
+// routeQuery asks the kernel for routes from one address. Its socket is opened together with the link, so every query
+// concerns the link's network namespace, on whichever thread it runs. Nothing is sent on the socket.
+//
+// It makes no netlink request, because such a request waits for the kernel's lock of network settings (RTNL). Any user
+// may be able to hold this lock for many seconds, and an attacker can cause queries by connecting.
 type routeQuery struct {
 	from   netip.Addr
-	enough int        // no packet of the link is larger, in bytes of IP packet
-	fib    *route.FIB // nil if the process may not use netlink
+	zone   uint32       // index of the interface of from, if from is a link-local address
+	enough int          // no packet of the link is larger, in bytes of IP packet
+	reach  *route.Reach // nil if routing tables are unknown
 
 	mu sync.Mutex // guards fd, and makes connect and getsockopt one step
 	fd int        // -1 when closed
 }
 
-// openRouteQuery opens the sockets. enough is the size of the link's largest IP packet.
+// openRouteQuery opens the socket. enough is the size of the link's largest IP packet.
 //
-// System calls: socket, bind; socket, bind (netlink).
+// System calls: socket, ioctl, bind.
 func openRouteQuery(from netip.Addr, enough int) (*routeQuery, error) {
 	fd, err := unix.Socket(family(from), unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("socket: %w", err)
 	}
-	if err := unix.Bind(fd, unixAddr(netip.AddrPortFrom(from, 0))); err != nil {
+	zone := scope(fd, from.Zone())
+	if err := unix.Bind(fd, unixAddr(netip.AddrPortFrom(from, 0), zone)); err != nil {
 		_ = unix.Close(fd) // report the first error
 		return nil, fmt.Errorf("bind: %w", err)
 	}
-	p := &routeQuery{from: from, enough: enough, fd: fd}
-	p.fib, _ = route.OpenFIB() // nil if there is an error
-	return p, nil
+	return &routeQuery{from: from, zone: zone, enough: enough, fd: fd}, nil
 }
 
-// routeMTU returns the MTU of the route to an address; 0 means that it is unknown. It fails if there is no route.
+// query returns the MTU of the route to an address, and the index of the interface that its zone names. MTU 0 means
+// that it is unknown. query fails if there is no route.
 //
 // The kernel's path MTU may be too small, because any host can forge the ICMP message that lowers it. If it is smaller
 // than the link's packets, the routing table decides instead.
 //
-// System calls: connect, getsockopt; sendto, recvfrom (netlink).
-func (p *routeQuery) routeMTU(to netip.AddrPort) (int, error) {
+// System calls: connect, getsockopt; ioctl, if to has another zone than the link's address.
+func (p *routeQuery) query(to netip.AddrPort) (mtu int, zone uint32, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	mtu, err := p.pathMTU(to)
+	if zone = p.zone; to.Addr().Zone() != p.from.Zone() {
+		zone = scope(p.fd, to.Addr().Zone())
+	}
+	mtu, err = p.pathMTU(to, zone)
 	if err != nil || mtu >= p.enough {
-		return mtu, err
+		return mtu, zone, err
 	}
-	if p.fib == nil {
-		return 0, nil
+	if p.reach == nil {
+		return 0, zone, nil // the protocol probes what the link does not know
 	}
-	mtu, err = p.fib.MTU(p.from, to.Addr(), int(scope(to.Addr().Zone())))
-	if err != nil {
-		return 0, nil // the protocol probes what the link does not know
+	if known := p.reach.MTU(to.Addr()); known == 0 || known > mtu {
+		mtu = known
 	}
-	return mtu, nil
+	return mtu, zone, nil
 }
 
 // pathMTU returns the kernel's path MTU to an address. It fails if there is no route. The caller holds mu.
 //
 // System calls: connect, getsockopt.
-func (p *routeQuery) pathMTU(to netip.AddrPort) (int, error) {
-	if err := unix.Connect(p.fd, unixAddr(to)); err != nil {
+func (p *routeQuery) pathMTU(to netip.AddrPort, zone uint32) (int, error) {
+	if err := unix.Connect(p.fd, unixAddr(to, zone)); err != nil {
 		return 0, fmt.Errorf("connect: %w", err)
 	}
 	level, code := unix.IPPROTO_IP, unix.IP_MTU
@@ -87,7 +93,4 @@ func (p *routeQuery) close() {
 	}
 	_ = unix.Close(p.fd) // a socket that sent nothing
 	p.fd = -1
-	if p.fib != nil {
-		p.fib.Close()
-	}
 }

@@ -2,7 +2,6 @@ package udplink
 
 import (
 	"encoding/binary"
-	"net"
 	"net/netip"
 	"strconv"
 
@@ -20,7 +19,8 @@ const (
 	offScope = 24
 )
 
-func makeSockaddr(a netip.AddrPort) (s sockaddr) {
+// makeSockaddr converts an address. zone is the index of the interface of a link-local address, and otherwise 0.
+func makeSockaddr(a netip.AddrPort, zone uint32) (s sockaddr) {
 	binary.BigEndian.PutUint16(s[offPort:], a.Port())
 	if a.Addr().Is4() {
 		binary.NativeEndian.PutUint16(s[:], unix.AF_INET)
@@ -31,7 +31,7 @@ func makeSockaddr(a netip.AddrPort) (s sockaddr) {
 	binary.NativeEndian.PutUint16(s[:], unix.AF_INET6)
 	ip := a.Addr().As16()
 	copy(s[offAddr6:], ip[:])
-	binary.NativeEndian.PutUint32(s[offScope:], scope(a.Addr().Zone()))
+	binary.NativeEndian.PutUint32(s[offScope:], zone)
 	return s
 }
 
@@ -62,21 +62,25 @@ func (s *sockaddr) addrPort(zone string) netip.AddrPort {
 	return netip.AddrPortFrom(a, binary.BigEndian.Uint16(s[offPort:]))
 }
 
-// unixAddr converts an address for package unix.
-func unixAddr(a netip.AddrPort) unix.Sockaddr {
+// unixAddr converts an address for package unix. zone is the index of the interface of a link-local address, and
+// otherwise 0.
+func unixAddr(a netip.AddrPort, zone uint32) unix.Sockaddr {
 	if a.Addr().Is4() {
 		return &unix.SockaddrInet4{Port: int(a.Port()), Addr: a.Addr().As4()}
 	}
-	return &unix.SockaddrInet6{Port: int(a.Port()), Addr: a.Addr().As16(), ZoneId: scope(a.Addr().Zone())}
+	return &unix.SockaddrInet6{Port: int(a.Port()), Addr: a.Addr().As16(), ZoneId: zone}
 }
 
-// scope returns the index of the interface that a zone names; 0 if there is none.
-func scope(zone string) uint32 {
+// scope returns the index of the interface that a zone names, in the network namespace of a socket; 0 if there is none.
+// Unlike net.InterfaceByName, it does not wait for the kernel's lock of network settings (RTNL).
+//
+// System calls: ioctl.
+func scope(fd int, zone string) uint32 {
 	if zone == "" {
 		return 0
 	}
-	if i, err := net.InterfaceByName(zone); err == nil {
-		return uint32(i.Index)
+	if r, err := unix.NewIfreq(zone); err == nil && unix.IoctlIfreq(fd, unix.SIOCGIFINDEX, r) == nil {
+		return r.Uint32()
 	}
 	n, err := strconv.ParseUint(zone, 10, 32)
 	if err != nil {

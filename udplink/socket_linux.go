@@ -2,6 +2,7 @@ package udplink
 
 import (
 	"fmt"
+	"math/bits"
 	"net/netip"
 
 	"golang.org/x/sys/unix"
@@ -52,7 +53,7 @@ func prepare(fd int, local netip.AddrPort, buffer int) error {
 		return err
 	}
 	setBuffers(fd, buffer)
-	if err := unix.Bind(fd, unixAddr(local)); err != nil {
+	if err := unix.Bind(fd, unixAddr(local, scope(fd, local.Addr().Zone()))); err != nil {
 		return fmt.Errorf("bind: %w", err)
 	}
 	return nil
@@ -109,4 +110,23 @@ func setBuffers(fd, size int) {
 			_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, b[1], size)
 		}
 	}
+}
+
+// receiveWindow returns the number of packets with a payload of this size that the socket's receive buffer holds. It
+// returns 0 if the size of the buffer is unknown.
+//
+// System calls: getsockopt.
+func receiveWindow(fd, payload int) int {
+	size, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF)
+	if err != nil {
+		return 0
+	}
+	return max(1, size/trueSize(payload))
+}
+
+// trueSize returns the memory in bytes that the kernel counts for a packet: the data and struct skb_shared_info in a
+// block whose size is a power of two, and struct sk_buff.
+func trueSize(payload int) int {
+	const headers, sharedInfo, skb = 64, 320, 256
+	return 1<<bits.Len(uint(payload+headers+sharedInfo-1)) + skb
 }

@@ -10,7 +10,7 @@ import (
 // sockaddr is not used outside Linux.
 type sockaddr struct{}
 
-func makeSockaddr(netip.AddrPort) sockaddr { return sockaddr{} }
+func makeSockaddr(netip.AddrPort, uint32) sockaddr { return sockaddr{} }
 
 func openSocket(l *Link, o Options) (socket, error) { return openPortable(l, o) }
 
@@ -19,14 +19,14 @@ type routeQuery struct{ from netip.Addr }
 
 func openRouteQuery(from netip.Addr, _ int) (*routeQuery, error) { return &routeQuery{from: from}, nil }
 
-// routeMTU fails if there is no route. Otherwise it returns 0, because the MTU is unknown.
-func (p *routeQuery) routeMTU(to netip.AddrPort) (int, error) {
+// query fails if there is no route. Otherwise it returns 0, because the MTU is unknown.
+func (p *routeQuery) query(to netip.AddrPort) (mtu int, zone uint32, err error) {
 	from := netip.AddrPortFrom(p.from, 0)
 	conn, err := net.DialUDP("udp", net.UDPAddrFromAddrPort(from), net.UDPAddrFromAddrPort(to))
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	return 0, conn.Close()
+	return 0, 0, conn.Close()
 }
 
 func (p *routeQuery) close() {}

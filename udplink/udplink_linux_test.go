@@ -54,7 +54,7 @@ func FuzzParseControl(f *testing.F) {
 func TestSockaddr(t *testing.T) {
 	for _, s := range []string{"127.0.0.1:17473", "[::1]:1", "[fe80::1%lo]:65535"} {
 		want := netip.MustParseAddrPort(s)
-		name := makeSockaddr(want)
+		name := makeSockaddr(want, 0)
 		if got := name.addrPort(want.Addr().Zone()); got != want {
 			t.Errorf("%v came back as %v", want, got)
 		}
@@ -75,6 +75,16 @@ func open(t *testing.T, l *lab.Lab, s lab.Side, addr netip.Addr, o Options) (u *
 	return u
 }
 
+// untilPathMTU polls, because no event reports that the link has read the routing table again.
+func untilPathMTU(t *testing.T, l *Link, p link.Path, want int) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); l.PathMTU(p) != want; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("PathMTU = %d, want %d", l.PathMTU(p), want)
+		}
+	}
+}
+
 func TestPathMTUFollowsTheInterface(t *testing.T) {
 	world := labtest.New(t, lab.Options{MTU: 9000})
 	a := open(t, world, lab.A, lab.A.Addr4(), Options{})
@@ -90,9 +100,7 @@ func TestPathMTUFollowsTheInterface(t *testing.T) {
 	if s := a.Stats(); s.TxDropped != 1 {
 		t.Errorf("stats = %+v, want one drop", s)
 	}
-	if got := a.PathMTU(p); got != 1472 {
-		t.Errorf("PathMTU = %d, want 1472", got)
-	}
+	untilPathMTU(t, a, p, 1472)
 	if _, err := a.Resolve(netip.MustParseAddrPort("192.0.2.1:1"), 0); !errors.Is(err, link.ErrUnreachable) {
 		t.Errorf("resolve without a route: %v", err)
 	}
@@ -192,7 +200,7 @@ func forgeTooBig(t *testing.T, world *lab.Lab, a *Link, peer netip.AddrPort, mtu
 	learnt := func() bool {
 		a.routes.mu.Lock()
 		defer a.routes.mu.Unlock()
-		got, err := a.routes.pathMTU(peer)
+		got, err := a.routes.pathMTU(peer, a.routes.zone)
 		return err == nil && got == mtu
 	}
 	for deadline := time.Now().Add(5 * time.Second); !learnt(); time.Sleep(time.Millisecond) {
@@ -232,8 +240,7 @@ func TestResolveAfterForgedTooBig(t *testing.T) {
 func TestResolveWithoutNetlink(t *testing.T) {
 	world := labtest.New(t, lab.Options{MTU: 9000})
 	a := open(t, world, lab.A, lab.A.Addr4(), Options{})
-	a.routes.fib.Close()
-	a.routes.fib = nil
+	a.routes.reach = nil
 	to := netip.AddrPortFrom(lab.B.Addr4(), DefaultPort)
 	forgeTooBig(t, world, a, to, 1280)
 	if got, want := a.PathMTU(mustResolve(t, a, to)), a.Caps().MaxPayload; got != want {

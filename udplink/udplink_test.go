@@ -202,7 +202,7 @@ func TestFramesComeBack(t *testing.T) {
 }
 
 func TestWithoutReceiveFramesPacketsWaitOrDrop(t *testing.T) {
-	o := Options{Frames: 2, Port: freePort(t, host1, host2)}
+	o := Options{Frames: 2, Port: freePort(t, host1, host2), NoOffload: true}
 	a, b := mustOpen(t, host1, o), mustOpen(t, host2, o)
 	p := mustResolve(t, a, b.Local())
 	held := make([]link.Buf, 2)

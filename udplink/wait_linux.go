@@ -73,7 +73,8 @@ func (b *bell) close() bool {
 	return true
 }
 
-// wait sleeps until the socket is readable, the bell rings or d has passed.
+// wait sleeps until the socket is readable, the bell rings or d has passed. It returns at once if recv has not returned
+// all packets of the received messages.
 //
 // System calls: those of park.Sleeper.Sleep; read.
 func (s *batch) wait(d time.Duration) {
@@ -87,8 +88,11 @@ func (s *batch) wait(d time.Duration) {
 		return
 	}
 	b.waiters.Add(1)
+	defer b.waiters.Add(-1)
+	if s.unread.Load() { // a recv that sets unread later sees this waiter, and rings
+		return
+	}
 	cause := b.sleeper.Sleep(s.fd, d)
-	b.waiters.Add(-1)
 	s.link.stats.wakeups.Add(1)
 	if cause&park.Rung != 0 {
 		b.consume()

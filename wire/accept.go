@@ -5,6 +5,7 @@ import (
 
 	"github.com/datxdp/datxdp/link"
 	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
 // Accept accepts a connection request with connection c, which must be Idle. A completion of KindEstablished or
@@ -41,17 +42,51 @@ func (e *Engine) accept(r *Request, c *Conn, path link.Path, private []byte, s C
 		deadline: e.now.Add(e.host.limits.GiveUp)}
 	c.setState(Accepting)
 	e.unconfirmed.add(r)
-	c.sendAccept()
+	if e.secure {
+		c.sealAccept(r.sealed)
+	} else {
+		c.sendAccept()
+	}
 	c.armRetry()
 	return nil
 }
 
-// sendAccept sends Accept and stores the time, because repeated Connects are answered at most once in helloRetry.
+// AcceptUnreachable accepts a connection request with connection c, which must be Idle, although the link has no path to
+// the requester. It sends nothing: the connection ends, with a completion of KindAcceptFailed. The next Connect of the
+// requester becomes a new request. If AcceptUnreachable returns an error, the caller may still answer the request, unless
+// the error is ErrGone.
+func (e *Engine) AcceptUnreachable(r *Request, c *Conn, s CompletionQueues) error {
+	e.mustOwn()
+	switch {
+	case c.State() != Idle:
+		return ErrState
+	case r.gone || r.conn != nil:
+		return ErrGone
+	}
+	e.forget(r)
+	c.eng, c.completions, c.breakReason = e, s, 0
+	c.rq.nextRecv = seq.Num(c.rq.doneCount.Load())
+	c.peerData.Store(nil)
+	c.reportEnd(KindAcceptFailed, StatusFlushed)
+	return nil
+}
+
+// sendAccept sends Accept and stores the time, because repeated Connects are answered at most once in helloRetry. If
+// replies to the peer have taken too much time, sendAccept sends nothing; a repeated Connect or the timer tries again.
 func (c *Conn) sendAccept() {
+	if !c.eng.mayReplyTo(c.peerAddr) {
+		return
+	}
 	c.dial.acceptedAt = c.eng.now
-	hi := c.hello(c.dial.private)
-	h := c.newHeader(proto.Accept, c.sent.Nxt)
-	c.sendHello(&h, &hi)
+	measured := c.eng.beginReply()
+	if o := c.dial.opening; o != nil {
+		c.eng.sendFixed(c.path, 0, o.answer)
+	} else {
+		hi := c.hello(c.dial.private)
+		h := c.newHeader(proto.Accept, c.sent.Nxt)
+		c.sendHello(&h, &hi)
+	}
+	c.eng.endReply(c.peerAddr, measured)
 }
 
 // Undecided returns the unanswered requests whose service satisfies match.
@@ -59,7 +94,7 @@ func (e *Engine) Undecided(match func(Service) bool) []*Request {
 	e.mustOwn()
 	var all []*Request
 	for _, r := range e.requests {
-		if r.conn == nil && !r.gone && match(r.service) {
+		if r.conn == nil && !r.gone && r.service != nil && match(r.service) {
 			all = append(all, r)
 		}
 	}
@@ -90,7 +125,7 @@ func (e *Engine) Handoff(r *Request, path link.Path, qual uint64) error {
 	to.Qual, to.User, to.service = qual, nil, e.host.service(qual)
 	r.gone = true
 	e.requests[r.key] = &to
-	if to.service == nil || !to.service.Arrive(&to) {
+	if to.service == nil || !to.sealed.allows(qual) || !to.service.Arrive(&to) {
 		return e.Refuse(&to, path)
 	}
 	e.link.Release(path)
@@ -124,7 +159,11 @@ func (e *Engine) reject(r *Request, path link.Path, why proto.Reason, private []
 	e.stats.ConnRequestsRejected++
 	body := proto.Hello{CID: r.key.cid, Qual: r.connect.hello.Qual, Reason: why, Private: slices.Clone(private)}
 	r.rejection, r.connect = &rejection{path: path, psn: r.connect.header.PSN, body: body}, nil
-	e.sendReject(r)
+	if r.sealed != nil {
+		e.sealReject(r)
+	} else {
+		e.sendReject(r)
+	}
 	e.rememberRejected(r)
 	e.flush()
 	return nil
@@ -133,13 +172,19 @@ func (e *Engine) reject(r *Request, path link.Path, why proto.Reason, private []
 // sendReject sends Reject, at most once per helloRetry. A Reject may be larger than the repeated Connect that it
 // answers. The limited rate bounds the amplification that an attacker with a spoofed source address could gain.
 func (e *Engine) sendReject(r *Request) {
-	x := r.rejection
-	if x.at != 0 && e.now.Sub(x.at) < helloRetry {
+	x, to := r.rejection, addressOf(r.From.Addr())
+	if r.sealed != nil && x.sent == nil || x.at != 0 && e.now.Sub(x.at) < helloRetry || !e.mayReplyTo(to) {
 		return
 	}
 	x.at = e.now
-	h := proto.Header{Type: proto.Reject, CID: r.key.cid, Ack: x.psn, TS: e.now.Stamp(), Tag: r.key.tag}
-	e.sendHello(x.path, &h, &x.body)
+	measured := e.beginReply()
+	if r.sealed != nil {
+		e.sendFixed(x.path, link.Unconnected, x.sent)
+	} else {
+		h := proto.Header{Type: proto.Reject, CID: r.key.cid, Ack: x.psn, TS: e.now.Stamp(), Tag: r.key.tag}
+		e.sendHello(x.path, link.Unconnected, &h, &x.body)
+	}
+	e.endReply(to, measured)
 }
 
 // rememberRejected stores a rejected request so that a repeated Connect gets the same Reject. If there is no room, the

@@ -41,8 +41,8 @@ func (c *Conn) takeSACK(h *proto.Header, sack []byte) {
 	s := &c.sent
 	if sack != nil {
 		s.SACK(sack)
-		if s.DetectLost(c.eng.now.Add(-c.rtt.Smoothed()), uint8(CauseLoss)) {
-			c.cc.Lost(s.Una, s.Nxt)
+		if n := s.DetectLost(c.eng.now.Add(-c.rtt.Smoothed()), uint8(CauseLoss)); n > 0 {
+			c.cc.Lost(s.Una, s.Nxt, n)
 		}
 	}
 	if h.Type == proto.Ack && h.TS == c.recv.newestTS {

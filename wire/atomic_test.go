@@ -189,7 +189,7 @@ func TestAtomicsTakePlacesOfReads(t *testing.T) {
 	a.post(ca, ca.PostWrite(mem.seg(40, 8), 5, word.at(0), Fence))
 	most := 0
 	w.until("all", time.Second, func() bool {
-		most = max(most, ca.readsOut)
+		most = max(most, int(ca.readsOut))
 		return a.request.Len() == 6
 	})
 	if most != 2 || cb.resp.limit != 2 {

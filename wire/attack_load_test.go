@@ -116,6 +116,81 @@ func TestAttack19HolesThatStayOpen(t *testing.T) {
 	}
 }
 
+// renewer is a foe that holds early packets on its connections, and also sends the packets that the victim expects next.
+type renewer struct {
+	*siege
+	conns []*Conn
+	next  []seq.Num
+	at    int64 // when it sends again
+}
+
+// renew sends, on each connection, the packet that the victim expects and packets from the far end of the window.
+func (r *renewer) renew() {
+	const interval, refill = int64(200 * time.Microsecond), 8
+	if r.net.Now() < r.at {
+		return
+	}
+	r.at = r.net.Now() + interval
+	for i, cv := range r.conns {
+		h := r.header(cv, proto.Data)
+		for d := range refill {
+			h.PSN = r.next[i] + proto.MaxWindow - 1 - seq.Num(d)
+			r.send(&h, nil)
+		}
+		h.PSN = r.next[i]
+		r.send(&h, nil)
+		r.next[i]++
+	}
+	r.drain()
+}
+
+// Attack 19: a foe's connections hold as many packets as there is room for. Several times in a round trip of the friend,
+// each of these connections gets the packet that it expects next, so that its missing packet is always a new one. The
+// foe's connections must not prevent another connection from holding its own early packets on a lossy path.
+func TestAttack19HolesThatAreRenewed(t *testing.T) {
+	resends := func(foes int) uint64 {
+		s := newSiegeOn(t, simlink.Config{Frames: 4 * siegeFrames, Delay: time.Millisecond, Seed: 1, Rate: 1e9, QueueFrames: 1000})
+		r := renewer{siege: s}
+		for range foes {
+			s.foe.down = false
+			cv, _ := s.join(plain)
+			r.conns, r.next = append(r.conns, cv), append(r.next, cv.recv.nextPSN)
+		}
+		limit := s.victim.link.Caps().RxFrames
+		for i := range limit / 2 {
+			for _, cv := range r.conns {
+				h := s.header(cv, proto.Data)
+				h.PSN += proto.MaxWindow - 1 - seq.Num(i)
+				s.strike(&h, nil)
+			}
+		}
+		s.run(5 * time.Millisecond)
+		if foes > 0 && s.victim.eng.heldFrames != limit {
+			t.Fatalf("%d frames held, want %d: the test tests nothing", s.victim.eng.heldFrames, limit)
+		}
+		s.net.SetLoss(s.friend.addr, s.victim.addr, 0.02)
+		before, start := s.friend.eng.stats.Retransmits, s.net.Now()
+		src, dst := s.friend.memory(1<<18), s.victim.memory(1<<18)
+		for range 8 {
+			s.friend.post(s.ca, s.ca.PostWrite(src.seg(0, 1<<18), 1, dst.at(0), 0))
+			s.until("a write", 5*time.Second, func() bool {
+				r.renew()
+				return s.friend.request.Len() == 1
+			})
+			s.friend.request.Pop(new(Completion))
+		}
+		n := s.friend.eng.stats.Retransmits - before
+		t.Logf("%d foes: %d resends in %v, %d frames held", foes, n, time.Duration(s.net.Now()-start), s.victim.eng.heldFrames)
+		return n
+	}
+	alone := resends(0)
+	for _, foes := range []int{3, 6} {
+		if n := resends(foes); n > alone*3/2 {
+			t.Errorf("%d resends beside %d foes, %d without", n, foes, alone)
+		}
+	}
+}
+
 // Attack 19: each of many connections sends one packet from the far end of the window. A connection whose early packet
 // was evicted must not keep a table for early packets.
 func TestAttack19TablesAreReturned(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/datxdp/datxdp/internal/simlink"
 	"github.com/datxdp/datxdp/link"
+	"github.com/datxdp/datxdp/wire/internal/seal"
 )
 
 // mangler is a link that damages packets in ways that simlink does not: it truncates them, pads them, splits them, and
@@ -59,14 +60,20 @@ func (m *mangler) again(raw []byte, path link.Path) {
 
 // Attack 10: packets are reordered, duplicated, delayed by more than a window, truncated, extended and split. Messages
 // must arrive once, in order and whole. A write must not be placed again after its memory was overwritten.
-func TestAttack10Mangled(t *testing.T) {
-	w := newWorld(t, simlink.Config{Seed: 10, Delay: 5 * time.Microsecond, Reorder: 0.1, Duplicate: 0.1, Loss: 0.02, Corrupt: 0.02, Frames: 512}, 2)
+func TestAttack10Mangled(t *testing.T) { mangle(t, nil) }
+
+// The same in secure mode, with many key updates.
+func TestAttack10SecureMangled(t *testing.T) { mangle(t, frequent) }
+
+func mangle(t *testing.T, keys *seal.Limits) {
+	w := newSecureWorld(t, simlink.Config{Seed: 10, Delay: 5 * time.Microsecond, Reorder: 0.1, Duplicate: 0.1, Loss: 0.02, Corrupt: 0.02, Frames: 512}, Limits{}, keys, 2)
 	a, b := w.nodes[0], w.nodes[1]
 	m := &mangler{Link: a.link, r: randSource(10)}
 	h, err := NewHost(randReader{randSource(11)}, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.secure(h)
 	a.host = h
 	if a.eng, err = h.NewEngine(m, 0); err != nil {
 		t.Fatal(err)
@@ -104,7 +111,7 @@ func TestAttack10Mangled(t *testing.T) {
 	if !bytes.Equal(dst.mem, make([]byte, size)) || b.recv.Len() != 0 {
 		t.Error("an old packet had an effect")
 	}
-	if st := b.eng.Stats(); st.BadChecksum == 0 || st.Duplicates == 0 || st.Early == 0 || st.RxMessages != rounds {
+	if st := b.eng.Stats(); st.BadChecksum+st.Unopened == 0 || st.Duplicates+st.Replayed == 0 || st.Early == 0 || st.RxMessages != rounds {
 		t.Errorf("the test tests nothing: %+v", st)
 	}
 	if err := a.eng.Disconnect(ca, true); err != nil {

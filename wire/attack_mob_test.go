@@ -17,6 +17,7 @@ type mob struct {
 	held   map[netip.AddrPort]*Conn
 	since  map[*Conn]Time
 	finish bool
+	rate   int // bytes of a message that each foe sends in a second; 0: one byte in each step
 	outage int // every how many messages of the friend the path fails, 0 for never
 	ended  int // connections of foes that ended
 	mine   int // messages of the friend that have arrived
@@ -25,10 +26,15 @@ type mob struct {
 func newMob(h *hoard, n int, addr func(i int) netip.Addr) *mob {
 	c := &mob{hoard: h, held: map[netip.AddrPort]*Conn{}, since: map[*Conn]Time{}}
 	for i := range n {
-		c.foes = append(c.foes, h.addNode(netip.AddrPortFrom(addr(i), 17473)))
-		c.step()
+		c.join(addr(i))
 	}
 	return c
+}
+
+// join adds a foe with the given address.
+func (c *mob) join(addr netip.Addr) {
+	c.foes = append(c.foes, c.addNode(netip.AddrPortFrom(addr, 17473)))
+	c.step()
 }
 
 // check makes the friend send 20 messages while the foes continue their attack. No message may wait longer than 1 s for
@@ -95,11 +101,39 @@ func (c *mob) step() {
 			c.strike(&hd, sendChunk(0, 8, x.recv.msn, 0))
 		} else if c.finish && Time(c.net.Now()).Sub(c.since[x]) > fairqueue.ProgressTimeout*8/10 {
 			c.strike(&hd, sendChunk(proto.Last, 1, x.recv.msn, x.recv.off))
+		} else if c.rate > 0 {
+			c.trickle(x)
 		} else {
 			c.strike(&hd, sendChunk(0, 1, x.recv.msn, x.recv.off))
 		}
 	}
 	c.restock()
+}
+
+// run is world.run, but it does not run on to the next event after the time d.
+func (c *mob) run(d time.Duration) {
+	for end := c.net.Now() + int64(d); c.net.Now() < end; {
+		if c.poll() {
+			c.net.Advance(c.net.Now() + spin)
+		} else {
+			c.net.Advance(min(max(int64(c.next()), c.net.Now()+spin), end))
+		}
+	}
+}
+
+// trickle makes a foe continue its message at c.rate. If the message fills the receive, the foe completes it.
+func (c *mob) trickle(x *Conn) {
+	hd, off, flags := c.header(x, proto.Data), x.recv.off, proto.ChunkFlags(0)
+	for end := c.rate * int(Time(c.net.Now()).Sub(c.since[x])/time.Millisecond) / 1000; flags == 0 && int(off) < end; {
+		n := min(1400, c.p.size-int(off))
+		if int(off)+n == c.p.size {
+			flags = proto.Last
+		}
+		c.send(&hd, sendChunk(flags, n, x.recv.msn, off))
+		hd.PSN++
+		off += uint32(n)
+	}
+	c.land()
 }
 
 // restock posts the completed receives again, and pops the events of foes that ended.

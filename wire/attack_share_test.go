@@ -8,6 +8,7 @@ import (
 	"github.com/datxdp/datxdp/internal/simlink"
 	"github.com/datxdp/datxdp/wire/internal/fairqueue"
 	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
 // hoard is a siege of a shared queue. The friend and the foes have connections that take receives from it.
@@ -26,10 +27,13 @@ const (
 func newHoard(t *testing.T) *hoard { return newHoardIn(t, netip.AddrFrom4([4]byte{10})) }
 
 // newHoardIn makes a hoard whose hosts have addresses of the given network.
-func newHoardIn(t *testing.T, network netip.Addr) *hoard {
+func newHoardIn(t *testing.T, network netip.Addr) *hoard { return newHoardOf(t, network, hoardSize) }
+
+// newHoardOf makes a hoard with receives of the given size. They all have the same memory.
+func newHoardOf(t *testing.T, network netip.Addr, size int) *hoard {
 	cfg := simlink.Config{Frames: siegeFrames, Delay: time.Microsecond, Seed: 1, Rate: 1e9, QueueFrames: 1000}
 	h := &hoard{siege: newSiegeIn(t, cfg, network)}
-	h.p = newDepot(h.victim, hoardReceives, hoardSize)
+	h.p = newDepotAt(h.victim, hoardReceives, size, 0)
 	h.src = h.friend.memory(hoardSize)
 	for i := range hoardReceives {
 		h.p.add(i)
@@ -263,4 +267,74 @@ func TestAttack21SharedQueueNetworks(t *testing.T) {
 	h.run(fairqueue.ProvenTime)
 	h.victim.connect.Pop(new(Completion))
 	newMob(h, 200, func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 1, byte(i), 1}) }).check(t)
+}
+
+// Attack 21: a message of a hostile peer waits for a receive. The peer sends the packet again without the message, so
+// that its connection waits for a receive that it does not need. To evict the held packet, it fills the frames with early
+// packets of other connections. Then it ends all other messages. Its connection must break. The messages of another
+// peer must not wait.
+func TestAttack21SharedQueueWithoutNeed(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		body []byte
+	}{{"a write of no bytes", writeChunk(0, 0, 0, 0)}, {"no chunk", nil}} {
+		t.Run(tc.name, func(t *testing.T) {
+			h := newHoard(t)
+			small := h.messages(500, 64)
+			var holders []*Conn
+			for range hoardReceives / 2 {
+				holders = append(holders, h.begin())
+			}
+			room := h.victim.eng.caps.RxFrames
+			idle, fillers := h.joinMore(1)[0], h.joinMore(room)
+			hd := h.header(idle, proto.Data)
+			h.strike(&hd, sendOnlyChunk(8))
+			if !idle.srq.flow.Waits() || idle.recv.early.Packets() != 1 {
+				t.Fatalf("waits %v, %d packets held", idle.srq.flow.Waits(), idle.recv.early.Packets())
+			}
+			for _, c := range fillers { // one packet each, so that the idle connection is the oldest of equals
+				h.early(c, 1)
+			}
+			if idle.recv.early.Packets() != 0 {
+				t.Fatal("the packet is still held")
+			}
+			hd.TS++
+			h.strike(&hd, tc.body)
+			for _, c := range holders { // from now on, the thresholds allow the peer a receive
+				last := h.header(c, proto.Data)
+				h.strike(&last, sendChunk(proto.Last, 0, 0, 8))
+				var done Completion
+				for h.victim.recv.Pop(&done) {
+					h.p.add(int(done.Cookie))
+				}
+			}
+			if took := h.messages(500, 64); took > small*11/10 {
+				t.Errorf("500 small messages took %v, %v before", took, small)
+			}
+			h.want(h.victim.connect, KindBroken)
+			h.p.counts(t, hoardReceives, hoardReceives)
+		})
+	}
+}
+
+// joinMore connects the foe n times.
+func (h *hoard) joinMore(n int) (conns []*Conn) {
+	h.foe.down = false
+	for range n {
+		_, cv := h.joinQueue(h.foe, h.victim, h.p, plain)
+		conns = append(conns, cv)
+	}
+	h.run(5 * time.Millisecond)
+	h.foe.down = true
+	h.drain()
+	return conns
+}
+
+// early sends n early packets on a connection of the foe.
+func (h *hoard) early(cv *Conn, n int) {
+	for i := range n {
+		hd := h.header(cv, proto.Data)
+		hd.PSN += 2 + seq.Num(i)
+		h.strike(&hd, nil)
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/datxdp/datxdp/link"
 	"github.com/datxdp/datxdp/wire/internal/proto"
 	"github.com/datxdp/datxdp/wire/internal/rtt"
+	"github.com/datxdp/datxdp/wire/internal/seal"
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
@@ -108,13 +109,19 @@ func newSiegeOn(t testing.TB, cfg simlink.Config) *siege {
 // newSiegeIn makes a siege whose hosts have addresses of the given network.
 func newSiegeIn(t testing.TB, cfg simlink.Config, network netip.Addr) *siege {
 	t.Helper()
+	return newSiegeOf(t, cfg, network, nil)
+}
+
+// newSiegeOf makes a siege with hosts in secure mode, unless keys is nil.
+func newSiegeOf(t testing.TB, cfg simlink.Config, network netip.Addr, keys *seal.Limits) *siege {
+	t.Helper()
 	host := func(i byte) netip.AddrPort {
 		b := network.AsSlice()
 		b[len(b)-1] = i
 		a, _ := netip.AddrFromSlice(b)
 		return netip.AddrPortFrom(a, 17473)
 	}
-	w := newWorldOf(t, cfg, siegeLimits, 0)
+	w := newSecureWorld(t, cfg, siegeLimits, keys, 0)
 	s := &siege{world: w, friend: w.addNode(host(1))}
 	at := host(2)
 	s.victim = w.boot(at)
@@ -124,6 +131,7 @@ func newSiegeIn(t testing.TB, cfg simlink.Config, network netip.Addr) *siege {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.secure(h)
 	s.victim.host = h
 	if s.victim.eng, err = h.NewEngine(s.guise, Time(w.net.Now())); err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/datxdp/datxdp/internal/simlink"
 	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/wheel"
 )
 
 // Attack 3: a peer is silent after its connection is established. The victim may send the peer only short packets, at
@@ -185,4 +186,60 @@ func TestAttack22TimersOfSilentPeers(t *testing.T) {
 		s.drop(c)
 	}
 	s.finish()
+}
+
+// Attack 22: hundreds of timers of one address are due at the same time, although its peers are not silent. In one case
+// they do work, in the other they only delay acknowledgements, and so fire for each packet of the attacker. The timer of
+// the bystander, whose packet was lost, is due after most of them, and must fire in the same Poll.
+func TestAttack22TimersOfAnsweringPeers(t *testing.T) {
+	const crowd = 200
+	for _, tc := range []struct {
+		name string
+		arm  func(s *siege, cv *Conn)
+	}{
+		{"retransmissions", func(s *siege, cv *Conn) {
+			s.victim.post(cv, cv.PostWrite(s.dst.seg(0, 64), 0, Remote{Key: 1}, Suppress))
+		}},
+		{"acknowledgements", func(s *siege, cv *Conn) {
+			h := s.header(cv, proto.Data)
+			s.send(&h, nil)
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := newSiegeOn(t, simlink.Config{Frames: 4096, Delay: time.Microsecond, Seed: 22})
+			conns := s.joinMany(crowd, plain)
+			e := s.victim.eng
+			for _, cv := range conns {
+				tc.arm(s, cv)
+			}
+			for range 1 + crowd/maxReceive {
+				s.land()
+			}
+			s.friend.down = true
+			first := never
+			for _, cv := range conns {
+				first = min(first, cv.timerAt)
+			}
+			s.net.Advance(int64(first) - wheel.Tick)
+			s.victim.post(s.cb, s.cb.PostWrite(s.dst.seg(0, 64), 0, s.src.at(0), Suppress))
+			e.Poll(Time(s.net.Now()))
+			earlier := slices.DeleteFunc(slices.Clone(conns), func(cv *Conn) bool { return cv.timerAt > s.cb.timerAt })
+			if len(earlier) < crowd/2 {
+				t.Fatalf("%d timers are due before that of the bystander: the test tests nothing", len(earlier))
+			}
+			s.net.Advance(s.net.Now() + int64(maxRTO))
+			polls := 1
+			for e.Poll(Time(s.net.Now())); s.cb.rtx.count == 0 && polls < crowd; e.Poll(Time(s.net.Now())) {
+				polls++
+			}
+			if polls > 1 {
+				t.Errorf("the timer fired in poll %d", polls)
+			}
+			s.friend.down = false
+			for _, cv := range conns {
+				s.drop(cv)
+			}
+			s.finish()
+		})
+	}
 }

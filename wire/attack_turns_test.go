@@ -6,7 +6,58 @@ import (
 
 	"github.com/datxdp/datxdp/internal/simlink"
 	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/seq"
 )
+
+// Attack 20: on each of two connections, hundreds of packets arrive early, and then the missing one. One Poll must
+// consume few of them, and the Polls after it the rest.
+func TestAttack20GapFilled(t *testing.T) {
+	const early, most = 200, 2 * maxReceive
+	s := newSiegeOn(t, simlink.Config{Frames: 8192, Delay: time.Microsecond, Seed: 20})
+	conns := s.joinMany(2, plain)
+	e := s.victim.eng
+	ready := make([]byte, proto.ReadySize)
+	proto.PutReady(ready)
+	for _, cv := range conns {
+		for i := range seq.Num(early) {
+			h := s.header(cv, proto.Data)
+			h.PSN += early - i
+			s.strike(&h, ready)
+		}
+		if n := cv.recv.early.Packets(); n != early {
+			t.Fatalf("%d packets are held, want %d: the test tests nothing", n, early)
+		}
+	}
+	for _, cv := range conns {
+		h := s.header(cv, proto.Data)
+		s.send(&h, ready)
+	}
+	for end := s.net.Now() + int64(time.Millisecond); e.heldFrames > 0; {
+		held := e.heldFrames
+		s.land()
+		if n := held - e.heldFrames; n > most || s.net.Now() > end {
+			t.Fatalf("a Poll consumed %d early packets, want %d at most; %d are left", n, most, e.heldFrames)
+		}
+	}
+	for _, cv := range conns {
+		s.drop(cv)
+	}
+	s.finish()
+}
+
+// A peer that sends Ready behind another chunk must break its connection: otherwise a packet could have hundreds of
+// them.
+func TestReadyBehindChunk(t *testing.T) {
+	s := newSiege(t)
+	cv, _ := s.join(plain)
+	b := make([]byte, 2*proto.ReadySize)
+	proto.PutReady(b)
+	proto.PutReady(b[proto.ReadySize:])
+	h := s.header(cv, proto.Data)
+	s.strike(&h, b)
+	s.broken(cv, proto.ReasonProtocol)
+	s.finish()
+}
 
 // Attack 20: one address with many connections asks for a long RDMA read on each. The victim then has a window of
 // packets to send on every connection. One Poll must send few of them, and a read of another address must not wait for

@@ -62,15 +62,20 @@ func BenchmarkWrite1400(b *testing.B) {
 	ca, _ := w.pair(deep)
 	const size = 1400
 	src, dst := n0.memory(size), n1.memory(size)
-	s, at := src.seg(0, size), dst.at(0)
+	benchWrites(b, w, ca, src.seg(0, size), dst.at(0))
+}
+
+// benchWrites measures RDMA writes of node 0, with 128 outstanding.
+func benchWrites(b *testing.B, w *world, c *Conn, from []Segment, to Remote) {
+	n0 := w.nodes[0]
 	b.ReportAllocs()
-	b.SetBytes(size)
+	b.SetBytes(int64(from[0].Length))
 	done, posted := 0, 0
 	for b.Loop() {
 		for ; posted-done >= 128; done += w.drain(n0.request) {
 			w.pollAll()
 		}
-		n0.post(ca, ca.PostWrite(s, 0, at, 0))
+		n0.post(c, c.PostWrite(from, 0, to, 0))
 		posted++
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(2*b.N), "ns/side")

@@ -6,8 +6,8 @@ import (
 )
 
 // PostBind queues a bind of window win to the n bytes of region r at address addr. It returns the new remote key. When
-// the bind completes, the new key is valid and the old key of the window is invalid. If n is 0, the bind unbinds the
-// window and ignores r.
+// the bind completes, the new key is valid, the old key of the window is invalid, and no engine accesses memory with
+// the old key. If n is 0, the bind unbinds the window and ignores r.
 //
 // Requests posted later wait for the bind. A window may give rights that the region itself does not give to peers. But
 // a window with RemoteRead needs a region with LocalRead or LocalWrite, and a window with RemoteWrite needs a region
@@ -92,7 +92,8 @@ func (c *Conn) atBind() bool {
 	return w.op == OpBind && c.waitsFor(w) == sendPacket
 }
 
-// bindNext executes the next request if it is a bind. The bind completes when all earlier packets are acknowledged.
+// bindNext executes the next request if it is a bind. The bind completes when all earlier packets are acknowledged and
+// no other engine uses the old key of the window.
 func (c *Conn) bindNext() bool {
 	if !c.atBind() {
 		return false
@@ -102,6 +103,9 @@ func (c *Conn) bindNext() bool {
 		c.failRequest(q.nextPos.Op, StatusBindFailed)
 		c.breakOnFault(proto.ReasonLocal, 0, 0)
 		return true
+	}
+	if q.oldKey != 0 {
+		return true // endWaits schedules the connection
 	}
 	q.nextPos.Op++
 	if c.sent.Empty() {
@@ -125,21 +129,32 @@ func (c *Conn) bindWindow(n seq.Num, w *work) bool {
 	}
 	for old := win.bound.Load(); old != windowFreed; old = win.bound.Load() {
 		if win.bound.CompareAndSwap(old, w.key) {
-			h.unbind(old)
+			if h.unbind(old); old != 0 && len(h.engines) > 1 { // another engine may use a key that was already invalid
+				c.awaitOldKey(h.keys.Encrypt(old))
+			}
 			return true
 		}
 	}
 	return false
 }
 
-// undoBind reverts a bind that fails. Its key is invalid afterwards.
+// undoBind reverts a bind that fails. Its key is invalid afterwards. The caller then pushes the completion of the bind,
+// which waits until no other engine uses that key or the key that the bind has replaced.
 func (c *Conn) undoBind(w *work) {
-	if w.op == OpBind && w.key != 0 {
-		if w.executed {
-			c.host.unbind(w.key)
-		} else {
-			c.host.discard(w.key)
-		}
-		w.key = 0
+	if w.op != OpBind {
+		return
 	}
+	if w.executed {
+		c.awaitKey(c.sq.oldKey)
+		c.sq.oldKey = 0
+	}
+	switch {
+	case w.key == 0:
+	case w.executed:
+		c.host.unbind(w.key)
+		c.awaitKey(c.host.keys.Encrypt(w.key))
+	default:
+		c.host.discard(w.key)
+	}
+	w.key = 0
 }

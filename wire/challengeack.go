@@ -44,8 +44,11 @@ func (c *Conn) hasSent(psn seq.Num) bool { return psn.Within(c.sent.Una-proto.Ma
 // is the time stamp of the packet that the message quotes. The caller has checked the tag and the PSN of that packet.
 // If a challenge is pending and the quoted packet is the challenge ACK or a later packet, handleLostReport returns
 // true, and the caller ends the connection. Otherwise handleLostReport begins a challenge, unless one is pending, and
-// returns false.
-func (c *Conn) handleLostReport(ts uint32) (confirmed bool) {
+// returns false. In secure mode, handleHint replaces it.
+func (c *Conn) handleLostReport(ts, tag uint32) (confirmed bool) {
+	if c.keys != nil {
+		return c.handleHint(tag)
+	}
 	if c.challenge.pending && c.eng.sentSince(ts, c.challenge.begunAt) {
 		return true
 	}
@@ -72,6 +75,7 @@ func (c *Conn) sendChallengeAck() bool {
 		return false
 	}
 	*d = challengeAck{pending: true, begunAt: now, retryAt: now.Add(max(challengeAckRetry, c.rtt.PTO()))}
+	c.keys.noteChallenge()
 	c.setDeadline(d.retryAt)
 	return true
 }
@@ -86,14 +90,24 @@ func (c *Conn) dueChallengeAck() Time {
 	case c.portClosed():
 		c.peerEnded()
 		return never
-	case now.Sub(d.begunAt) > challengeAckLimit:
+	case now.Sub(d.begunAt) > c.challengeTime():
 		d.pending = false
 		return never
 	case now >= d.retryAt:
-		d.retryAt = now.Add(max(challengeAckRetry, c.rtt.PTO(), now.Sub(d.begunAt)))
+		d.retryAt = c.challengeRetry()
 		c.sendAck(proto.AckRequest)
 	}
 	return d.retryAt
+}
+
+// challengeRetry returns when the challenge ACK is repeated next.
+func (c *Conn) challengeRetry() Time {
+	begun, now := c.challenge.begunAt, c.eng.now
+	at := now.Add(max(challengeAckRetry, c.rtt.PTO(), now.Sub(begun)))
+	if silent := begun.Add(challengeAckLimit); c.keys != nil && now < silent {
+		return min(at, silent) // from then on a hint may break the connection
+	}
+	return at
 }
 
 // portClosed reports whether a pending challenge has shown that the peer's port is closed. Two conditions must hold:
@@ -101,5 +115,5 @@ func (c *Conn) dueChallengeAck() Time {
 // challenge ACK. That packet may be from this connection or from another connection to the port.
 func (c *Conn) portClosed() bool {
 	begun := c.challenge.begunAt
-	return c.challenge.pending && c.eng.runTime(begun) >= max(portReportWait, 4*c.rtt.PTO()) && c.portClosedSince(begun)
+	return c.challenge.pending && c.keys == nil && c.eng.runTime(begun) >= max(portReportWait, 4*c.rtt.PTO()) && c.portClosedSince(begun)
 }

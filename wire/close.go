@@ -20,6 +20,8 @@ type linger struct {
 	tries     int           // Close packets sent
 	retryWait time.Duration // time to the next repeat; doubles
 	passive   bool          // it still counts as a connection of the peer's address
+	isReply   bool          // the peer has never confirmed the connection, so Close is a reply (see replyTime)
+	keys      *keys         // in secure mode, otherwise nil
 }
 
 // key returns the key under which an ICMP message that quotes Close finds the connection.
@@ -58,13 +60,17 @@ func (c *Conn) disconnect() {
 }
 
 // Reset flushes the work queues of a closed connection and makes the connection Idle again. On an Idle connection it
-// does nothing, and posted receives stay posted.
+// does nothing, and posted receives stay posted. Reset returns ErrHeld while completions of the connection wait for
+// other engines. After each engine has had no owner once, a Poll of this engine ends the wait.
 func (e *Engine) Reset(c *Conn) error {
 	e.mustOwn()
 	switch c.State() {
 	case Idle:
 		return nil
 	case Closed:
+		if e.waitOf(c) != nil {
+			return ErrHeld
+		}
 		c.flushWork(StatusFlushed)
 		e.publish()
 		c.setState(Idle)
@@ -93,7 +99,7 @@ func (c *Conn) drop() {
 
 // finish closes the connection from this side: it sends Close with the reason, and leaves a linger that repeats Close.
 func (c *Conn) finish(k Kind, bye proto.Goodbye) {
-	if c.peerCID == 0 && c.State() == Connecting {
+	if c.peerCID == 0 && c.State() == Connecting || c.eng.secure && c.keys == nil {
 		c.end(k, StatusFlushed)
 		return
 	}
@@ -105,6 +111,10 @@ func (c *Conn) finish(k Kind, bye proto.Goodbye) {
 		return
 	}
 	l := &linger{path: c.path, peerAddr: c.peerAddr, bye: bye, lastHeard: c.lastHeard, retryWait: closeRetry, header: c.newHeader(proto.Close, c.sent.Nxt)}
+	if l.keys = c.takeKeys(); e.secure {
+		l.header.Tag = 0
+	}
+	l.isReply = c.State() == Accepting
 	l.passive = c.leave()
 	e.table.detach(c.slot, l)
 	c.host.peers.add(l.key(), peerName{c.cid, e.portReports.destination(c.path)})
@@ -137,7 +147,7 @@ func (c *Conn) leave() (passive bool) {
 	e.timers.stop(c.slot)
 	c.timerAt = never
 	if c.peerKnown {
-		c.host.peers.remove(peerKey{c.peerAddr, c.peerCID, c.peerTag}, c.cid)
+		c.host.peers.remove(e.peerKey(c.peerAddr, c.peerCID, c.peerTag), c.cid)
 	}
 	if passive = c.req != nil; passive {
 		e.forget(c.req)
@@ -149,6 +159,8 @@ func (c *Conn) leave() (passive bool) {
 	e.sched.leave(c)
 	c.ack.inAcks = false // acknowledge removes it from the list
 	c.recv.target.region = nil
+	c.takeKeys().wipe()
+	c.endOpening()
 	return passive
 }
 
@@ -162,7 +174,7 @@ func (c *Conn) reportEnd(k Kind, s Status) {
 	c.lowCredit.Store(false)
 	c.setState(Closed)
 	c.flushWork(s)
-	if c.srq != nil && (was == Established || was == Draining) {
+	if c.srq != nil && (was == Established || was == Draining) && !c.eng.hold(c, heldCompletion{notice: true}) {
 		c.eng.publish()
 		c.srq.notice(NoticeEnd)
 	}
@@ -235,15 +247,27 @@ func (c *Conn) failOldest(s Status) {
 
 // sendClose sends Close and arms its repeat, with exponential back-off.
 func (e *Engine) sendClose(slot int32, l *linger) {
-	var p packet
 	l.header.TS = e.now.Stamp()
-	if e.begin(&p, l.path, proto.HeaderSize+proto.GoodbyeSize+proto.TrailerSize) {
+	switch {
+	case !l.isReply:
+		e.buildClose(l)
+	case e.mayReplyTo(l.peerAddr):
+		measured := e.beginReply()
+		e.buildClose(l)
+		e.endReply(l.peerAddr, measured)
+	}
+	l.tries++
+	e.timers.set(slot, e.now.Add(l.retryWait), silentAfter)
+	l.retryWait = min(2*l.retryWait, maxRTO)
+}
+
+// buildClose builds Close, if the link has a frame.
+func (e *Engine) buildClose(l *linger) {
+	var p packet
+	if e.begin(&p, l.path, proto.HeaderSize+proto.GoodbyeSize+l.keys.trailer(), l.keys) {
 		l.bye.Put(p.reserve(proto.GoodbyeSize))
 		p.finish(&l.header)
 	}
-	l.tries++
-	e.timers.set(slot, e.now.Add(l.retryWait), l.tries)
-	l.retryWait = min(2*l.retryWait, maxRTO)
 }
 
 // endLinger frees the slot and the path of a lingering connection, and returns its place in the quota of connections.
@@ -254,6 +278,7 @@ func (e *Engine) endLinger(slot int32, l *linger) {
 		e.conns.freePlace(l.peerAddr)
 	}
 	e.host.peers.remove(l.key(), l.bye.CID)
+	l.keys.wipe()
 	e.link.Release(l.path)
 	e.table.freeSlot(slot)
 }
@@ -270,7 +295,7 @@ func (e *Engine) handleClose(h *proto.Header, body []byte, bufs []link.Buf) (kep
 	out := proto.Header{Type: proto.Closed, CID: g.CID, Ack: h.PSN, TS: e.now.Stamp(), Tag: h.Tag}
 	if c := e.lookup(h.CID); c != nil && c.peerKnown && c.isFromPeer(h, &bufs[0]) && g.CID == c.peerCID {
 		if c.hasPlausibleNumbers(h) {
-			e.sendHeader(c.path, &out)
+			e.sendHeader(c.path, &out, nil)
 			e.flush() // the packet needs the path, which peerClosed releases
 			c.peerClosed(h, &g)
 		}
@@ -284,10 +309,10 @@ func (e *Engine) handleClose(h *proto.Header, body []byte, bufs []link.Buf) (kep
 	return true
 }
 
-// sendHeader sends a header without a body.
-func (e *Engine) sendHeader(path link.Path, h *proto.Header) {
+// sendHeader sends a header without a body. The packet is sealed with k, unless k is nil.
+func (e *Engine) sendHeader(path link.Path, h *proto.Header, k *keys) {
 	var p packet
-	if e.begin(&p, path, proto.HeaderSize+proto.TrailerSize) {
+	if e.begin(&p, path, proto.HeaderSize+k.trailer(), k) {
 		p.finish(h)
 	}
 }

@@ -235,20 +235,51 @@ func TestWindowBelowOnePacket(t *testing.T) {
 	}
 }
 
-// Losses without congestion must cost little: writes of 1 MiB must keep most of their rate.
+// Losses without congestion must cost little: writes of 1 MiB must keep most of their rate, and only lost packets are sent
+// again, whether packets move one by one or in groups.
 func TestRandomLoss(t *testing.T) {
-	rate := func(loss float64) float64 {
-		w := newWorld(t, simlink.Config{Seed: 7, Rate: 2e9, Delay: 5 * time.Microsecond, QueueFrames: 256, Loss: loss}, 2)
-		s := w.stream(w.nodes[0], w.nodes[1], 1<<20)
-		w.flow(20*time.Millisecond, s)
-		return w.flow(300*time.Millisecond, s)[0]
+	for _, group := range []int{0, 65_000} {
+		rate := func(loss float64) (rate float64, lost, resent uint64) {
+			w := newWorld(t, simlink.Config{Seed: 7, Rate: 2e9, Delay: 5 * time.Microsecond, QueueFrames: 256, Loss: loss, Group: group, Blocks: 4}, 2)
+			a, b := w.nodes[0], w.nodes[1]
+			s := w.stream(a, b, 1<<20)
+			w.flow(20*time.Millisecond, s)
+			lost, resent = a.link.Stats().TxPackets-b.link.Stats().RxPackets, a.eng.stats.Retransmits
+			rate = w.flow(300*time.Millisecond, s)[0]
+			if n := b.link.Stats().RxGroups; n > 0 != (group > 0) {
+				t.Errorf("groups of %d bytes: %d arrived", group, n)
+			}
+			return rate, a.link.Stats().TxPackets - b.link.Stats().RxPackets - lost, a.eng.stats.Retransmits - resent
+		}
+		clean, _, _ := rate(0)
+		for _, tc := range []struct{ loss, keeps float64 }{{0.001, 0.90}, {0.01, 0.75}, {0.05, 0.40}} {
+			r, lost, resent := rate(tc.loss)
+			kept := r / clean
+			t.Logf("groups of %d bytes, %.1f %% loss: %.2f of the rate is kept, %d packets lost and %d sent again", group, tc.loss*100, kept, lost, resent)
+			if kept < tc.keeps {
+				t.Errorf("groups of %d bytes, %.1f %% loss: %.2f of the rate is kept, want %.2f", group, tc.loss*100, kept, tc.keeps)
+			}
+			if resent > lost+lost/4 {
+				t.Errorf("groups of %d bytes, %.1f %% loss: %d packets lost, and %d sent again", group, tc.loss*100, lost, resent)
+			}
+		}
 	}
-	clean := rate(0)
-	for _, tc := range []struct{ loss, keeps float64 }{{0.001, 0.90}, {0.01, 0.75}, {0.05, 0.40}} {
-		kept := rate(tc.loss) / clean
-		t.Logf("%.1f %% loss: %.2f of the rate is kept", tc.loss*100, kept)
-		if kept < tc.keeps {
-			t.Errorf("%.1f %% loss: %.2f of the rate is kept, want %.2f", tc.loss*100, kept, tc.keeps)
+}
+
+// A connection must not have more packets in flight than the peer's receive buffer holds, also if the peer reads it late.
+func TestReceiveBuffer(t *testing.T) {
+	for _, window := range []int{minPeerWindow, 100} {
+		w := newWorld(t, simlink.Config{Delay: 20 * time.Microsecond, Group: 65_000, Blocks: 16, RxWindow: window}, 2)
+		a, b := w.nodes[0], w.nodes[1]
+		s := w.stream(a, b, 1<<20)
+		w.run(time.Second) // the search for the path MTU ends; a Probe is not part of the window
+		for i := range 1000 {
+			w.pump([]*stream{s})
+			b.down = i%2 == 0
+			w.run(50 * time.Microsecond)
+		}
+		if st := b.link.Stats(); st.RxDropped > 0 || s.done == 0 || st.RxGroups == 0 {
+			t.Errorf("window %d: %d bytes written, %d packets sent again, %+v", window, s.done, a.eng.stats.Retransmits, st)
 		}
 	}
 }

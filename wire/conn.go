@@ -7,7 +7,6 @@ import (
 
 	"github.com/datxdp/datxdp/link"
 	"github.com/datxdp/datxdp/wire/internal/congestion"
-	"github.com/datxdp/datxdp/wire/internal/list"
 	"github.com/datxdp/datxdp/wire/internal/pmtu"
 	"github.com/datxdp/datxdp/wire/internal/proto"
 	"github.com/datxdp/datxdp/wire/internal/reassembly"
@@ -128,17 +127,17 @@ type workQueues struct {
 	completions CompletionQueues
 }
 
-// identity holds the IDs and tags of the connection and the address of the peer.
+// identity holds the IDs, tags and keys of the connection and the address of the peer.
 type identity struct {
-	path      link.Path
-	slot      int32                  // slot in the engine's connection table
-	cid       uint32                 // our connection ID
-	tag       uint32                 // verification tag of the peer's packets
-	peerKnown bool                   // the peer's Hello has come
-	peerCID   uint32                 // the peer's connection ID
-	peerTag   uint32                 // verification tag of our packets
-	peerAddr  netip.Addr             // address of the peer, normalised by addressOf
-	peerData  atomic.Pointer[[]byte] // private data of the peer's Accept or Reject
+	path     link.Path
+	slot     int32                  // slot in the engine's connection table
+	cid      uint32                 // our connection ID
+	tag      uint32                 // verification tag of the peer's packets
+	peerCID  uint32                 // the peer's connection ID
+	peerTag  uint32                 // verification tag of our packets
+	peerAddr netip.Addr             // address of the peer, normalised by addressOf
+	peerData atomic.Pointer[[]byte] // private data of the peer's Accept or Reject
+	keys     *keys                  // secure mode; nil in plaintext mode, and until the peer's Hello has come
 }
 
 // setup is the state of the handshake. It also holds the reason why the connection ended.
@@ -146,6 +145,7 @@ type setup struct {
 	dial         dialState
 	req          *Request // passive side: the accepted request
 	openedAt     Time     // when Connect or Accept was called
+	peerKnown    bool     // the peer's Hello has come
 	readyPending bool     // active side: the first packet has to carry OpReady
 	breakReason  BreakReason
 }
@@ -161,17 +161,17 @@ type liveness struct {
 
 // rdma is the state of RDMA reads and atomics, both those outstanding at the peer and those that this side serves.
 type rdma struct {
-	readsAllowed int       // reads and atomics that the peer serves at a time
-	readsOut     int       // reads and atomics outstanding at the peer
+	readsAllowed int32     // reads and atomics that the peer serves at a time
+	readsOut     int32     // reads and atomics outstanding at the peer
 	readAt       Time      // last progress of the outstanding reads
 	resp         responder // the peer's reads and atomics
 }
 
 // receiver is the state of incoming packets and messages.
 type receiver struct {
-	holeNode list.Node[Conn] // position in holes
-	nextPSN  seq.Num         // PSN expected next
-	epoch    proto.Flags     // epoch of the peer's packets: proto.Epoch or 0
+	held    earlyFrames // frames that early occupies
+	nextPSN seq.Num     // PSN expected next
+	epoch   proto.Flags // epoch of the peer's packets: proto.Epoch or 0
 	// notReady is true if the packet with PSN nextPSN has arrived and found no receive. skippedChunks is the number of
 	// chunks of that packet that are already consumed.
 	notReady      bool
@@ -184,6 +184,8 @@ type receiver struct {
 	msn    seq.Num // messages received
 	off    uint32  // bytes received of the current message
 	immOff uint32  // bytes received of the current write with immediate data
+
+	answered seq.Num // number of messages received when this side last began a message
 }
 
 // echo holds two values that this side's headers return to the peer: the time stamp of the newest packet that came in
@@ -248,12 +250,12 @@ func (c *Conn) attach(e *Engine, path link.Path, s CompletionQueues, now Time) e
 	}
 	c.eng, c.path, c.slot, c.cid, c.completions = e, path, slot, cid, s
 	c.tag, c.peerCID, c.peerTag = c.host.newTag(), 0, 0
-	c.req, c.peerKnown, c.readyPending = nil, false, false
+	c.req, c.peerKnown, c.readyPending, c.keys = nil, false, false, nil
 	c.sq.restart()
 	c.rq.nextRecv = seq.Num(c.rq.doneCount.Load())
 	psn := seq.Num(c.host.random32())
 	c.sent.Restart(psn)
-	c.cc = congestion.New(psn)
+	c.cc = congestion.New(psn, e.caps.HostDelay)
 	c.rtt, c.rtx, c.flow, c.epoch = rtt.Estimator{}, rtxTimer{}, flowControl{}, epochChange{}
 	c.recv = receiver{early: reassembly.New(&e.tables)}
 	c.ack.reset()
@@ -269,7 +271,7 @@ func (c *Conn) attach(e *Engine, path link.Path, s CompletionQueues, now Time) e
 
 // hello returns the Hello of this side for a handshake packet.
 func (c *Conn) hello(private []byte) proto.Hello {
-	return proto.Hello{CID: c.cid, Tag: c.tag, MTU: uint32(c.eng.maxPacket), Window: proto.MaxWindow,
+	return proto.Hello{CID: c.cid, Tag: c.tag, MTU: uint32(c.eng.maxPacket), Window: c.eng.rxWindow,
 		ReadIn: c.readIn, ReadOut: c.readOut, UDPPort: c.eng.udpPort, Private: private}
 }
 
@@ -278,13 +280,16 @@ func (c *Conn) setPeer(h *proto.Header, hi *proto.Hello) {
 	c.peerCID, c.peerTag, c.peerKnown = hi.CID, hi.Tag, true
 	c.noteAnswer()
 	c.sent.Limit = min(maxWindow, int(hi.Window))
-	c.host.peers.add(peerKey{c.peerAddr, hi.CID, hi.Tag}, peerName{c.cid, c.eng.portReports.destination(c.path)})
+	c.host.peers.add(c.eng.peerKey(c.peerAddr, hi.CID, hi.Tag), peerName{c.cid, c.eng.portReports.destination(c.path)})
 	c.pmtu.Agree(int(min(hi.MTU, 1<<16-1)))
 	c.recv.newestTS = h.TS
-	c.readsAllowed = int(min(c.readOut, hi.ReadIn))
+	c.readsAllowed = int32(min(c.readOut, hi.ReadIn))
 	c.resp.init(int(c.readIn))
 	c.recv.nextPSN = h.PSN
 	c.takeCredit(h)
+	if o := c.dial.opening; o != nil && o.secrets != nil {
+		c.makeKeys(o.secrets, hi.MTU)
+	}
 }
 
 // emit publishes earlier completions and then a connection event, so that the consumer sees them in this order.
@@ -315,6 +320,7 @@ func (c *Conn) alive() bool {
 // establish ends the handshake: it reports KindEstablished and starts the search for the path MTU.
 func (c *Conn) establish() {
 	c.setState(Established)
+	c.endOpening()
 	if c.req != nil {
 		c.eng.leaveHalfOpen(c.req)
 	}

@@ -35,18 +35,26 @@ func (e *Engine) makeCookie(key *requestKey, h *proto.Header, hi *proto.Hello, e
 // checkCookie reports whether a Connect carries a valid cookie, of this period or the previous one. It also
 // returns the cookie of this period (fresh), which the caller may send in a Challenge.
 func (e *Engine) checkCookie(key *requestKey, h *proto.Header, hi *proto.Hello) (fresh uint64, ok bool) {
-	epoch := int64(e.now) / int64(cookieLife)
+	epoch := e.cookiePeriod()
+	if e.secure { // a Connect that is sent again to another engine must not have a valid cookie there
+		epoch |= int64(e.index) << 48
+	}
 	fresh = e.makeCookie(key, h, hi, epoch)
 	ok = hi.Cookie == fresh || hi.Cookie != 0 && hi.Cookie == e.makeCookie(key, h, hi, epoch-1)
 	return fresh, ok
 }
+
+// cookiePeriod returns the number of the current cookie period.
+func (e *Engine) cookiePeriod() int64 { return int64(e.now) / int64(cookieLife) }
 
 // handleChallenge sends Connect again with the cookie from the peer's Challenge.
 func (c *Conn) handleChallenge(hi *proto.Hello) {
 	if hi.Cookie == c.dial.cookie {
 		return // a repeated Challenge
 	}
-	c.dial.cookie, c.dial.graceEnd = hi.Cookie, 0
+	if c.dial.cookie = hi.Cookie; c.dial.opening == nil {
+		c.dial.graceEnd = 0
+	}
 	if c.dial.challenges++; c.dial.challenges <= promptChallenges {
 		c.sendConnect()
 	}

@@ -12,10 +12,10 @@ type cursor struct {
 	bytesLeft int        // number of unread bytes of the body, without the trailer
 }
 
-// open sets the cursor to the first byte after the header. total is the length of the packet in bytes.
-func (r *cursor) open(bufs []link.Buf, total int) {
+// open sets the cursor to the first byte after the header. end is the length of header and body in bytes.
+func (r *cursor) open(bufs []link.Buf, end int) {
 	r.bufs, r.cur = bufs[1:], bufs[0].Data[proto.HeaderSize:]
-	r.bytesLeft = total - proto.HeaderSize - proto.TrailerSize
+	r.bytesLeft = end - proto.HeaderSize
 }
 
 // nextFrame advances to the next frame with unread bytes. The caller knows that there is one.
@@ -68,32 +68,38 @@ func (r *cursor) skip(n int) {
 	}
 }
 
-// intact returns the length of a packet in bytes, and whether the packet's CRC is correct.
-func intact(bufs []link.Buf) (total int, ok bool) {
-	last := len(bufs) - 1
+// sizeOf returns the length of a packet in bytes, header to trailer.
+func sizeOf(bufs []link.Buf) (n int) {
 	for i := range bufs {
-		total += len(bufs[i].Data)
+		n += len(bufs[i].Data)
 	}
-	if total < proto.HeaderSize+proto.TrailerSize || len(bufs[0].Data) < proto.HeaderSize {
-		return total, false
+	return n
+}
+
+// intact returns the length of header and body of a packet in bytes, and whether the packet's CRC is correct.
+func intact(bufs []link.Buf) (end int, ok bool) {
+	last := len(bufs) - 1
+	end = sizeOf(bufs) - proto.TrailerSize
+	if end < proto.HeaderSize || len(bufs[0].Data) < proto.HeaderSize {
+		return end, false
 	}
 	d := bufs[last].Data
 	if len(d) < proto.TrailerSize {
-		return total, intactCut(bufs, total)
+		return end, intactCut(bufs, end)
 	}
 	var crc uint32
 	for i := range last {
 		crc = proto.CRC(crc, bufs[i].Data)
 	}
 	cut := len(d) - proto.TrailerSize
-	return total, proto.CRC(crc, d[:cut]) == proto.Trailer(d[cut:])
+	return end, proto.CRC(crc, d[:cut]) == proto.Trailer(d[cut:])
 }
 
 // intactCut checks the CRC of a packet whose trailer is divided between frames.
-func intactCut(bufs []link.Buf, total int) bool {
+func intactCut(bufs []link.Buf, end int) bool {
 	var crc uint32
 	var trailer [proto.TrailerSize]byte
-	left, got := total-proto.TrailerSize, 0
+	left, got := end, 0
 	for i := range bufs {
 		d := bufs[i].Data
 		n := min(left, len(d))

@@ -14,7 +14,7 @@ import (
 //   - ackEvery packets have arrived since the last acknowledgement.
 //   - ackDelay has passed.
 type delayedAck struct {
-	packets      int    // received since the last acknowledgement left
+	packets      int32  // received since the last acknowledgement left
 	immediate    bool   // send an Ack without delay
 	ackRequested bool   // the peer has asked for an acknowledgement
 	inAcks       bool   // in the engine's acks
@@ -79,7 +79,7 @@ func (e *Engine) acknowledge() {
 // sendAck sends an Ack. It reports false if the link has no frame.
 func (c *Conn) sendAck(flags proto.Flags) bool {
 	var p packet
-	if !c.eng.begin(&p, c.path, proto.HeaderSize+proto.MaxSACKSize+proto.TrailerSize) {
+	if !c.eng.begin(&p, c.path, proto.HeaderSize+proto.MaxSACKSize+c.keys.trailer(), c.keys) {
 		return false
 	}
 	h := c.newHeader(proto.Ack, c.sent.Nxt)

@@ -15,9 +15,9 @@ import (
 // compare compares what tshark shows of every packet with what the codec reads.
 func compare(t *testing.T, packets []datagram) {
 	t.Helper()
-	bad := 0
+	bad, all := 0, make(conversations)
 	for i, p := range dissect(t, packets) {
-		want, got := read(packets[i].payload), p.items()
+		want, got := all.read(packets[i]), p.items()
 		if slices.Equal(want, got) {
 			continue
 		}
@@ -78,7 +78,7 @@ func mutate(r *rand.Rand, p []byte) []byte {
 		}
 	}
 	if len(b) > proto.TrailerSize && r.IntN(2) == 0 {
-		b = seal(b[:len(b)-proto.TrailerSize])
+		b = withCRC(b[:len(b)-proto.TrailerSize])
 	}
 	return b
 }
@@ -218,6 +218,13 @@ func TestDissectorInfo(t *testing.T) {
 		{pack(of(proto.Connect), hello), "CONNECT" + name + "from=0x00000003 qual=0x000000000000000a"},
 		{pack(of(proto.Connect), port), "CONNECT" + name + "from=0x00000003 qual=0x000000000000000a udp_port=4000"},
 		{pack(of(proto.Connect), withOptions(1, 3, 0, 7, 7)), "CONNECT" + name + "from=0x00000001 qual=0x0000000000000000 [malformed: UDP port of 3 bytes]"},
+		{pack(of(proto.Connect), helloOf(&proto.Hello{CID: 3, UDPPort: 4000, Noise: noiseOption(proto.FormIK), Private: make([]byte, proto.MaxNoiseData)})),
+			"CONNECT" + name + "from=0x00000003 qual=0x0000000000000000 udp_port=4000 form=IK key=01020304"},
+		{pack(of(proto.Accept), helloOf(&proto.Hello{Noise: noiseOption(proto.FormIK)})), "ACCEPT" + name + "from=0x00000000 form=IK key=01020304 [malformed: Noise handshake of 85 bytes]"},
+		{pack(of(proto.Connect), withOptions(append([]byte{0x81, 37, 3}, noiseOption(proto.FormNNpsk0)[1:]...)...)),
+			"CONNECT" + name + "from=0x00000001 qual=0x0000000000000000 form=3 key=01020304 [malformed: unknown form 3]"},
+		{pack(of(proto.Reject), helloOf(&proto.Hello{Reason: proto.ReasonSecure, Private: make([]byte, proto.MaxPrivateData+1)})),
+			"REJECT" + name + "from=0x00000000 (Reject: secure mode required) [malformed: too much private data]"},
 		{other, "version 1, not dissected"},
 		{spoken, "VERSIONS" + name + "spoken=2,3 [bad CRC32C]"},
 		{pack(of(proto.Reject), hello), "REJECT" + name + "from=0x00000003 (Reject: nobody listens)"},

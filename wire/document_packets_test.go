@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"fmt"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/datxdp/datxdp/wire/internal/clock"
 	"github.com/datxdp/datxdp/wire/internal/proto"
+	seal128 "github.com/datxdp/datxdp/wire/internal/seal"
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
@@ -142,7 +144,7 @@ func TestDocumentHello(t *testing.T) {
 	})
 	for row, want := range map[int]string{
 		len(rows) - 3: fmt.Sprintf("at most %d", proto.MaxOptions),
-		len(rows) - 2: fmt.Sprintf("at most %d", proto.MaxPrivateData),
+		len(rows) - 2: fmt.Sprintf("with option 0x81 at most %d, otherwise at most %d", proto.MaxNoiseData, proto.MaxPrivateData),
 	} {
 		if !strings.HasSuffix(rows[row][2], want) {
 			t.Errorf("%q is not in %q", want, rows[row][2])
@@ -151,24 +153,80 @@ func TestDocumentHello(t *testing.T) {
 }
 
 func TestDocumentOptions(t *testing.T) {
+	var noise []string
+	for _, form := range []proto.Form{proto.FormNNpsk0, proto.FormIK} {
+		noise = append(noise, fmt.Sprint(len(noiseOption(form))))
+	}
+	want := []struct {
+		hello        proto.Hello
+		name, length string
+	}{
+		{proto.Hello{UDPPort: 0x1234}, "UDP port", "2"},
+		{proto.Hello{ServerKey: make([]byte, proto.PublicKeySize)}, "server key", fmt.Sprint(proto.PublicKeySize)},
+		{proto.Hello{Noise: noiseOption(proto.FormIK)}, "Noise handshake", strings.Join(noise, " or ")},
+	}
 	rows := documentTable(t, "### Hello", "| type | | length | value |")
+	if len(rows) != len(want) {
+		t.Fatalf("%d options, want %d", len(rows), len(want))
+	}
+	for i, w := range want {
+		o := helloOf(&w.hello)[proto.HelloSize:]
+		if want := []string{fmt.Sprintf("0x%02x", o[0]), w.name, w.length}; !slices.Equal(rows[i][:3], want) || len(o) != 2+int(o[1]) {
+			t.Errorf("%v, want %v", rows[i], want)
+		}
+	}
+}
+
+func TestDocumentNoise(t *testing.T) {
+	const heading = "### Secure handshake"
+	put := func(n proto.Noise) []byte { return n.Append(nil) }
+	checkLayout(t, documentTable(t, heading, "| bytes | field | meaning |"), put(proto.Noise{}), map[string][]byte{
+		"form, cipher": put(proto.Noise{Form: 0xf, Cipher: 0xf}),
+		"key ID":       put(proto.Noise{KeyID: [4]byte{1, 1, 1, 1}}),
+		"head":         put(proto.Noise{Head: []byte{1}}),
+	})
+	rows := documentTable(t, heading, "| form | Noise protocol | head in Connect | head in Accept and Reject |")
+	for i, form := range []proto.Form{proto.FormIK, proto.FormNNpsk0} {
+		sizes := []string{fmt.Sprint(form.HeadSize(proto.Connect)), fmt.Sprint(form.HeadSize(proto.Accept))}
+		if rows[i][0] != fmt.Sprint(form) || !slices.Equal(rows[i][2:], sizes) || form.HeadSize(proto.Accept) != form.HeadSize(proto.Reject) {
+			t.Errorf("%v, want sizes %v", rows[i], sizes)
+		}
+	}
 	if len(rows) != 2 {
-		t.Fatalf("%d options, want 2", len(rows))
+		t.Errorf("%d forms, want 2", len(rows))
 	}
-	h := proto.Hello{UDPPort: 0x1234}
-	b := make([]byte, h.Size())
-	h.Put(b)
-	o := b[proto.HelloSize:]
-	if want := []string{fmt.Sprintf("0x%02x", o[0]), "UDP port", fmt.Sprint(o[1])}; !slices.Equal(rows[0][:3], want) || len(o) != 2+int(o[1]) {
-		t.Errorf("%v, want %v", rows[0], want)
+}
+
+// The sealed types, the layout of a sealed packet and the limits of its keys must be those of the code.
+func TestDocumentSealed(t *testing.T) {
+	const heading = "### Sealed packets"
+	rows := documentTable(t, heading, "| bytes | field | meaning |")
+	for i, want := range []string{fmt.Sprintf("0–%d", proto.HeaderSize-1), fmt.Sprintf("%d–", proto.HeaderSize), fmt.Sprintf("last %d", proto.SealSize)} {
+		if rows[i][0] != want {
+			t.Errorf("%v, want %s", rows[i], want)
+		}
 	}
-	var typ byte
-	if _, err := fmt.Sscanf(rows[1][0], "0x%02x", &typ); err != nil {
-		t.Fatal(err)
+	var sealed []string
+	for _, row := range documentTable(t, "## Packet", "| type | | body |") {
+		if n, _ := strconv.Atoi(row[0]); proto.Type(n).Sealed() {
+			sealed = append(sealed, row[1])
+		}
 	}
-	if !h.Parse(withOptions(typ, 0)) || h.Refused != typ {
-		t.Errorf("%v is understood, or may be skipped", rows[1])
-	}
+	last := len(sealed) - 1
+	long, short := seal128.LimitsFor(1<<16), seal128.LimitsFor(2048)
+	checkPhrases(t, []string{
+		strings.Join(sealed[:last], ", ") + " and " + sealed[last] + " of a secure connection are sealed",
+		fmt.Sprintf("A sealed packet ends with %d bytes instead", proto.SealSize),
+		fmt.Sprintf("Bytes %d–%d have its lower half", proto.OffCounter, proto.OffCounter+3),
+		fmt.Sprintf("%d bytes less for chunks", proto.SealSize-proto.TrailerSize),
+		fmt.Sprintf("the packet has at least %d bytes", proto.HeaderSize+proto.SealSize),
+		fmt.Sprintf("replay window of %d counters", seal128.WindowSize),
+		fmt.Sprintf("at most 2^%d packets, or 2^%d if", bits.Len64(long.Packets)-1, bits.Len64(short.Packets)-1),
+		fmt.Sprintf("after 2^%d packets that did not open", bits.Len64(long.Failures)-1),
+		fmt.Sprintf("has used %d/16 of the packets", long.Update*16/long.Packets),
+		fmt.Sprintf("have at most %d bytes together", proto.MaxVariable),
+		fmt.Sprintf("at most %d bytes", proto.MaxPrivateData),
+	})
 }
 
 func TestDocumentGoodbye(t *testing.T) {

@@ -94,8 +94,8 @@ func TestDocumentNames(t *testing.T) {
 		StatusNotReady: "RECEIVER_NOT_READY", StatusBadResponse: "BAD_RESPONSE", StatusTransport: "TRANSPORT", StatusFlushed: "–"}
 	const header = "| reason | | initiator's status of the operation that failed |"
 	rows := documentTable(t, "### Goodbye", header)
-	if len(rows) != int(proto.ReasonPort)+1 {
-		t.Errorf("%d reasons, want %d", len(rows), proto.ReasonPort+1)
+	if len(rows) != int(proto.ReasonKeyLimit)+1 {
+		t.Errorf("%d reasons, want %d", len(rows), proto.ReasonKeyLimit+1)
 	}
 	for i, row := range rows {
 		got := status[blamed(t, proto.Reason(i))]
@@ -169,6 +169,8 @@ func TestDocumentNumbers(t *testing.T) {
 		"acknowledge every":            packets(ackEvery),
 		"loss factor":                  fmt.Sprint(congestion.LossFactor),
 		"noise factor":                 fmt.Sprint(congestion.NoiseFactor),
+		"noise packets":                packets(congestion.NoisePackets),
+		"noise share":                  fmt.Sprintf("1/%v", congestion.NoiseShare),
 		"base packet":                  octets(basePacket),
 		"base period":                  span(congestion.BasePeriod),
 		"black-hole timeouts":          fmt.Sprint(blackHoleTries),
@@ -221,6 +223,7 @@ func TestDocumentNumbers(t *testing.T) {
 		"slow message":                 span(fairqueue.SlowMessage),
 		"slow time":                    span(fairqueue.SlowTime),
 		"proven time":                  span(fairqueue.ProvenTime),
+		"push-out wait":                span(fairqueue.PushOutWait),
 		"proven turns":                 fmt.Sprint(fairqueue.ProvenTurns),
 	}
 	text, err := os.ReadFile("../docs/WIRE.md")
@@ -247,7 +250,7 @@ func TestDocumentNumbers(t *testing.T) {
 		t.Errorf("names are %v, want %v", got, wantNames)
 	}
 	const usual = len(pmtu.Usual) - 1
-	for _, phrase := range []string{
+	checkPhrases(t, []string{
 		fmt.Sprintf("whose MTU is below %d", minPacket),
 		fmt.Sprintf("A SACK block has %d to %d bytes, a multiple of %d", proto.SACKSize(0), proto.MaxSACKSize, proto.SACKWord),
 		fmt.Sprintf("covers up to %d packets", proto.MaxWindow),
@@ -265,8 +268,19 @@ func TestDocumentNumbers(t *testing.T) {
 		fmt.Sprintf("0x%02x on Send, SendInv, WriteImm and SendOnly asks for a notification", uint8(proto.Solicited)),
 		fmt.Sprintf("0x%02x on AtomicReq makes it a compare and swap", uint8(proto.Compare)),
 		fmt.Sprintf("at most 2^31 − %d bytes", 1<<31-maxOperation),
-	} {
-		if !strings.Contains(strings.Join(strings.Fields(string(text)), " "), phrase) {
+	})
+}
+
+// checkPhrases checks that docs/WIRE.md has every phrase.
+func checkPhrases(t *testing.T, phrases []string) {
+	t.Helper()
+	text, err := os.ReadFile("../docs/WIRE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := strings.Join(strings.Fields(string(text)), " ")
+	for _, phrase := range phrases {
+		if !strings.Contains(words, phrase) {
 			t.Errorf("docs/WIRE.md does not say %q", phrase)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 // connections of an engine share the frames that the link can spare.
 //   - One connection may hold half of these frames. At that limit, the connection drops its early packet that is
 //     furthest ahead, which may be the new one.
-//   - If no frame is left, the connection with the oldest hole (missing packet) drops an early packet (see holes).
-func (c *Conn) holdEarly(psn seq.Num, bufs []link.Buf, total int) bool {
+//   - If no frame is left, networks, addresses and connections get equal shares (see earlyFrames).
+func (c *Conn) holdEarly(psn seq.Num, bufs []link.Buf, end int) bool {
 	e, r := c.eng, &c.recv
 	if psn.Sub(r.nextPSN) >= proto.MaxWindow || e.forwarded {
 		e.stats.EarlyDropped++
@@ -22,21 +22,20 @@ func (c *Conn) holdEarly(psn seq.Num, bufs []link.Buf, total int) bool {
 		e.stats.Duplicates++
 		return false
 	}
+	bufs = e.sealing.scatter(bufs)
 	for most := max(e.caps.RxFrames/2, len(bufs)); ; {
 		own := r.early.Frames()+len(bufs) > most
 		if !own && e.heldFrames+len(bufs) <= e.caps.RxFrames {
 			break
 		}
 		e.stats.EarlyDropped++
-		if (own || !e.holes.evictOldest(c)) && !c.dropLast(psn) {
+		if (own || !e.evictFor(c)) && !c.dropLast(psn) {
 			return false
 		}
 	}
-	if r.early.Packets() == 0 {
-		e.holes.renew(c)
-	}
-	r.early.Hold(r.nextPSN, psn, bufs, total)
-	e.heldFrames += len(bufs)
+	e.link.Keep(bufs)
+	r.early.Hold(r.nextPSN, psn, bufs, end)
+	c.addEarly(len(bufs))
 	e.stats.Early++
 	return true
 }
@@ -52,11 +51,18 @@ func (c *Conn) dropLast(psn seq.Num) bool {
 	return true
 }
 
-// takeEarly consumes the early packets whose turn has come.
+// takeEarly consumes the early packets whose turn has come. One packet that fills a gap may release hundreds of them, so
+// a batch of received packets may consume maxReceive early packets, and the timers of a Poll as many. If more are left,
+// the timer of the connection consumes them.
 func (c *Conn) takeEarly() {
-	r := &c.recv
+	e, r := c.eng, &c.recv
 	for p := r.early.At(r.nextPSN, r.nextPSN); p != nil; p = r.early.At(r.nextPSN, r.nextPSN) {
-		ok := c.consumePacket(p.Bufs, p.Total)
+		if e.earlyLeft == 0 {
+			c.setDeadline(e.now)
+			return
+		}
+		e.earlyLeft--
+		ok := c.consumePacket(p.Bufs, p.End)
 		if !ok && c.alive() {
 			return // the packet stays held until a receive is posted
 		}
@@ -69,20 +75,27 @@ func (c *Conn) takeEarly() {
 	}
 }
 
+// dueEarly consumes early packets that an earlier takeEarly has left.
+func (c *Conn) dueEarly() Time {
+	r := &c.recv
+	if r.notReady || r.early.At(r.nextPSN, r.nextPSN) == nil {
+		return never
+	}
+	c.wantAckNow()
+	c.takeEarly()
+	return never // takeEarly arms the timer again if packets are left
+}
+
 // dropEarly drops an early packet. Its frames are freed at the end of the batch.
 func (c *Conn) dropEarly(p *reassembly.Packet) {
 	e := c.eng
-	e.heldFrames -= len(p.Bufs)
+	c.addEarly(-len(p.Bufs))
 	e.toFree = c.recv.early.Remove(p, e.toFree)
-	if c.recv.early.Packets() == 0 {
-		e.holes.close(c)
-	}
 }
 
 // dropAllEarly drops every early packet. Their frames are freed at the end of this batch or of the next one.
 func (c *Conn) dropAllEarly() {
 	e := c.eng
-	e.heldFrames -= c.recv.early.Frames()
+	c.addEarly(-c.recv.early.Frames())
 	e.toFree = c.recv.early.RemoveAll(e.toFree)
-	e.holes.close(c)
 }

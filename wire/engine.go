@@ -27,23 +27,24 @@ type Engine struct {
 	timers     timers
 	buffers
 	admission
-	replyLimit replyLimiter
-	sched      scheduler
-	acks       []*Conn  // connections that may have to send an Ack
-	dirty      []*Queue // queues with completions that are not published yet
-	stats      Stats
+	replyLimits
+	sched scheduler
+	acks  []*Conn  // connections that may have to send an Ack
+	dirty []*Queue // queues with completions that are not published yet
+	stats Stats
 	doorbells
 	suspension  suspension
 	portReports portReports
-	faults
+	memoryAccess
 	forwarding
 }
 
 // linkLimits holds the capabilities of the engine's link.
 type linkLimits struct {
 	caps        link.Caps
-	index       int // index of the engine on its host
-	maxPacket   int // largest packet in bytes, sent or received, header to trailer
+	index       int    // index of the engine on its host
+	maxPacket   int    // largest packet in bytes, sent or received, header to trailer
+	rxWindow    uint16 // receive window of each connection, in packets
 	udpPort     uint16
 	portFlag    proto.Flags // SourcePort or 0; set in every packet of a connection
 	zeroCopyMin int         // least bytes that are sent from link memory without a copy
@@ -54,10 +55,11 @@ type buffers struct {
 	rx         []link.Buf
 	toFree     []link.Buf // received frames that are freed at the end of the batch
 	heldFrames int        // number of received frames that early packets occupy
-	holes      holes
+	earlyLeft  int        // number of early packets that may still be consumed (see takeEarly)
 	tables     reassembly.Pool
 	frames     []link.Buf // empty transmit frames
 	tx         []link.Buf // frames of built packets that the link does not have yet
+	sealing
 }
 
 func newEngine(h *Host, l link.Link, index int, now Time) *Engine {
@@ -65,9 +67,9 @@ func newEngine(h *Host, l link.Link, index int, now Time) *Engine {
 	segs := max(caps.Segments, 1)
 	e := &Engine{host: h, link: l, now: now}
 	e.caps, e.index = caps, index
-	e.timers = newTimers(now, e.expire)
+	e.timers = newTimers(now, e.timerDue, e.tickDue, e.expire)
 	e.admission = newAdmission()
-	e.replyLimit = newReplyLimiter(h.secret)
+	e.replyLimits = replyLimits{newReplyLimiter(h.secret), newReplyTime(h)}
 	e.buffers = buffers{
 		rx:     make([]link.Buf, maxReceive+segs),
 		toFree: make([]link.Buf, 0, maxReceive+segs+caps.RxFrames),
@@ -85,12 +87,19 @@ func newEngine(h *Host, l link.Link, index int, now Time) *Engine {
 	} else {
 		e.maxPacket = min(e.maxPacket, caps.FrameSize)
 	}
+	e.rxWindow = proto.MaxWindow
+	if caps.RxWindow > 0 {
+		e.rxWindow = uint16(min(max(caps.RxWindow, minPeerWindow), proto.MaxWindow))
+	}
 	e.zeroCopyMin = math.MaxInt
 	if len(caps.Memory) > 0 {
 		e.zeroCopyMin = zeroCopyBlocks * caps.Block
 	}
 	e.portReports.link, _ = l.(link.Reporter)
 	e.sched = newScheduler()
+	if h.security != nil {
+		e.sealing = newSealing(e.maxPacket, &caps)
+	}
 	return e
 }
 
@@ -111,10 +120,7 @@ func (e *Engine) Poll(now Time) bool {
 	if n > 0 {
 		e.receivedAt = now
 	}
-	if e.incoming.waiting() > 0 {
-		e.takeForwarded()
-		n++
-	}
+	n += e.takeIncoming()
 	if e.portReports.link != nil {
 		e.takePortReports()
 	}
@@ -124,6 +130,7 @@ func (e *Engine) Poll(now Time) bool {
 	if e.suspension.toAck > 0 {
 		e.ackAllPeers()
 	}
+	e.checkWaits()
 	if e.rings.Load() != 0 {
 		e.answerDoorbells()
 	}
@@ -140,15 +147,31 @@ func (e *Engine) Poll(now Time) bool {
 	return busy
 }
 
+// takeIncoming handles what other goroutines have given to the engine: packets of its connections, and results of jobs. It
+// returns 0 if there was nothing.
+func (e *Engine) takeIncoming() (n int) {
+	if e.incoming.waiting() > 0 {
+		e.takeForwarded()
+		n++
+	}
+	if e.secure {
+		n += e.takeResults()
+	}
+	return n
+}
+
 // Next returns when Poll must be called again if no packet arrives: the time of the last Poll if work is left.
 func (e *Engine) Next() Time {
 	e.mustOwn()
-	if !e.sched.empty() || len(e.acks) > 0 || e.rings.Load() != 0 || e.incoming.waiting() > 0 {
+	if !e.sched.empty() || !e.sched.due.empty() || len(e.acks) > 0 || e.rings.Load() != 0 || e.incoming.waiting() > 0 || e.secure && e.results.waiting() {
 		return e.now
 	}
 	next := e.portReports.next(e.now)
 	if e.suspension.toAck > 0 {
 		next = e.suspension.nextAck
+	}
+	if len(e.waits) > 0 {
+		next = min(next, e.now.Add(windowRetry))
 	}
 	if at, ok := e.timers.next(); ok {
 		next = min(next, at)
@@ -215,6 +238,8 @@ func (e *Engine) Close() {
 		}
 	}
 	e.forgetAllRejected()
+	e.endHandshakes()
+	e.endWaits(true)
 	e.publish()
 	e.link.Free(e.toFree)
 	e.toFree = e.toFree[:0]

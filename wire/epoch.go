@@ -15,8 +15,8 @@ import "github.com/datxdp/datxdp/wire/internal/proto"
 type epochChange struct {
 	flag       proto.Flags // epoch of our packets: proto.Epoch or 0
 	changing   bool        // the peer has not confirmed the epoch
+	failedSize int32       // size in bytes that no longer passes
 	askAt      Time        // when the epoch is announced again
-	failedSize int         // size in bytes that no longer passes
 }
 
 // acknowledged reports whether the acknowledgement in a packet belongs to the current epoch. Otherwise it is void.
@@ -36,7 +36,7 @@ func (c *Conn) changeEpoch() {
 	c.eng.stats.BlackHoles++
 	c.epoch.flag ^= proto.Epoch
 	c.epoch.changing = true
-	c.epoch.failedSize = c.pmtu.Fail()
+	c.epoch.failedSize = int32(c.pmtu.Fail())
 	c.rtx.reset()
 	c.askEpoch()
 }
@@ -92,7 +92,7 @@ func (c *Conn) repacketize() {
 	c.cc.Rewind(c.sent.Una)
 	c.rtx.reset()
 	c.epoch.changing, c.flow.rnr.waiting = false, false
-	c.searchMTU(c.epoch.failedSize)
+	c.searchMTU(int(c.epoch.failedSize))
 	c.schedule()
 }
 

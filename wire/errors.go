@@ -23,6 +23,9 @@ var (
 	ErrTooMany      = errors.New("wire: region table is full")
 	ErrPosted       = errors.New("wire: receives are posted that would not fit")
 	ErrGone         = errors.New("wire: connection request is gone")
+	ErrSecure       = errors.New("wire: secure mode needs a Requester, and plaintext mode must not have one")
+	ErrDenied       = errors.New("wire: the policy denies the handshake")
+	ErrHeld         = errors.New("wire: completions of the connection wait for another engine")
 )
 
 // Status is the result of a work request. The numbers are those of DAT_DTO_COMPLETION_STATUS.
@@ -66,6 +69,10 @@ const (
 
 	// BreakPort: refused, because the peer's kernel reports that the peer's UDP port is closed.
 	BreakPort = BreakReason(proto.ReasonPort)
+	// BreakSecure: refused, because the peer accepts secure connections only.
+	BreakSecure = BreakReason(proto.ReasonSecure)
+	// BreakKeyLimit: the key of a secure connection was used up before the peer took part in an update.
+	BreakKeyLimit = BreakReason(proto.ReasonKeyLimit)
 
 	BreakUnknown BreakReason = 0x7f // the peer's reason is not in this list
 
@@ -88,6 +95,8 @@ var breakReasons = [...]string{
 	BreakVersion:    "the peer speaks another version of the wire protocol: run the same release at both ends",
 	BreakOption:     "one end does not know a mandatory option of the other: run the same release at both ends",
 	BreakPort:       "no program has opened the UDP port at the peer: is the program running there, on this port?",
+	BreakSecure:     "the peer accepts secure connections only: this end needs a key",
+	BreakKeyLimit:   "the key of the connection was used up",
 	BreakUnknown:    "an unknown reason",
 }
 

@@ -56,7 +56,8 @@ func (z *fuzzed) packet() {
 	h := proto.Header{Type: proto.Type(typ & 0xf), Flags: proto.Flags(flags), CID: c.cid, Tag: c.tag,
 		PSN: c.recv.nextPSN + seq.Num(int8(z.next())), Ack: c.sent.Una + seq.Num(int8(z.next())),
 		Credit: c.flow.creditLimit + seq.Num(int8(z.next()))<<(typ>>4*2), TS: now.Stamp() + uint32(int8(z.next()))}
-	switch e := z.next(); {
+	e := z.next()
+	switch {
 	case e > 200:
 		h.Echo = c.challenge.begunAt.Stamp()
 	case e > 100:
@@ -64,14 +65,19 @@ func (z *fuzzed) packet() {
 	}
 	switch h.Type {
 	case proto.Reset:
-		h.CID, h.Tag = c.peerCID, c.peerTag
+		if h.CID, h.Tag = c.peerCID, c.peerTag; c.keys != nil {
+			h.Tag = uint32(c.keys.Sealed() - 1)
+		}
 	case proto.Closed:
 		h.Tag = c.peerTag
 	case proto.Connect:
 		h.Tag = 0
 	default:
 	}
-	z.w.inject(z.o, z.v, &h, z.body())
+	body := z.body()
+	if z.w.keys == nil || e > 0 && e <= 100 || !z.secure(&h, body) {
+		z.w.inject(z.o, z.v, &h, body)
+	}
 }
 
 // body returns the body of a packet.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/datxdp/datxdp/internal/simlink"
 	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/seal"
 )
 
 // States of the connection at the beginning of a script.
@@ -26,8 +27,10 @@ type fuzzed struct {
 	w      *world
 	v, o   *node // the attacked node, and the peer whose packets the script builds
 	c      *Conn
-	open   memory    // memory that the peer may access
-	keys   [4]uint32 // keys of open, of two regions that the peer may not write, and of a window on open
+	peer   *Conn         // the other end
+	own    *seal.Session // secure mode: keys of a handshake that the script has finished
+	open   memory        // memory that the peer may access
+	keys   [4]uint32     // keys of open, of two regions that the peer may not write, and of a window on open
 	win    *Window
 	posted int
 	script []byte
@@ -42,7 +45,7 @@ func (z *fuzzed) begin(state byte, cfg ConnConfig) {
 		z.t.Fatal(err)
 	}
 	ca, cb := a.host.NewConn(cfg), b.host.NewConn(cfg)
-	z.c = ca
+	z.c, z.peer = ca, cb
 	w.dial(a, b, ca, nil)
 	if state == fuzzConnecting {
 		return
@@ -54,13 +57,13 @@ func (z *fuzzed) begin(state byte, cfg ConnConfig) {
 		w.until("answer", time.Second, func() bool { return ca.peerKnown })
 		return
 	case fuzzAccepting:
-		z.v, z.o, z.c = b, a, cb
+		z.v, z.o, z.c, z.peer = b, a, cb, ca
 		return
 	}
 	w.until("establishment", time.Second, func() bool { return ca.State() == Established && cb.State() == Established })
 	switch state {
 	case fuzzPassive:
-		z.v, z.o, z.c = b, a, cb
+		z.v, z.o, z.c, z.peer = b, a, cb, ca
 	case fuzzDraining:
 		b.down = true
 		mem := a.memory(64)
@@ -119,7 +122,8 @@ func (z *fuzzed) judge() {
 }
 
 // A script consists of steps of a peer, of a consumer and of the clock, in any order and in any state of a connection.
-// The peer knows the IDs, the tags and the packet numbers of the connection. Nothing may panic, and memory that the
+// The peer knows the IDs, the tags and the packet numbers of the connection. In secure mode it has the keys too, and the
+// models of the world check that no plaintext is accepted but those that it has sealed. Nothing may panic, and memory that the
 // peer may not write must not change. The end of the connection must be reported exactly once, and then nothing of the
 // connection may be left.
 func FuzzConnectionStates(f *testing.F) {
@@ -171,13 +175,18 @@ func FuzzConnectionStates(f *testing.F) {
 	for i, s := range scripts {
 		for state := range byte(fuzzStates) {
 			f.Add(state, byte(i), s)
+			f.Add(state, byte(i)|128, s)
 		}
 	}
 	f.Fuzz(func(t *testing.T, state, config byte, script []byte) {
 		cfg := plain
 		cfg.NoCredit = config&1 != 0
 		cfg.ReadIn, cfg.ReadOut = int(config>>1&3), int(config>>3&3)
-		w := newWorld(t, simlink.Config{Frames: fuzzFrames, Delay: time.Microsecond}, 2)
+		var keys *seal.Limits
+		if config&128 != 0 {
+			keys = usual
+		}
+		w := newSecureWorld(t, simlink.Config{Frames: fuzzFrames, Delay: time.Microsecond, Seed: uint64(config >> 5 & 2)}, Limits{}, keys, 2)
 		z := &fuzzed{t: t, w: w, script: script[:min(len(script), 512)]}
 		z.begin(state%fuzzStates, cfg)
 		z.o.down = config&32 == 0

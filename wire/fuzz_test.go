@@ -14,6 +14,11 @@ const fuzzFrames = 128
 
 // inject makes a node's engine receive a packet from its peer with header h and a valid checksum.
 func (w *world) inject(from, to *node, h *proto.Header, body []byte) {
+	w.injectRaw(from, to, packetOf(*h, body))
+}
+
+// injectRaw is inject for the bytes of a packet.
+func (w *world) injectRaw(from, to *node, packet []byte) {
 	p, err := from.link.Resolve(to.addr, 0)
 	if err != nil {
 		w.t.Fatal(err)
@@ -23,10 +28,7 @@ func (w *world) inject(from, to *node, h *proto.Header, body []byte) {
 	if from.link.Alloc(b[:]) != 1 {
 		w.t.Fatal("no frame")
 	}
-	n := proto.HeaderSize + copy(b[0].Data[proto.HeaderSize:1400], body)
-	h.Put(b[0].Data)
-	proto.PutTrailer(b[0].Data[n:], proto.CRC(0, b[0].Data[:n]))
-	b[0].Data, b[0].Path = b[0].Data[:n+proto.TrailerSize], p
+	b[0].Data, b[0].Path = b[0].Data[:copy(b[0].Data, packet)], p
 	from.link.Send(b[:])
 	w.net.Advance(w.net.Now() + int64(time.Microsecond))
 	to.eng.Poll(Time(w.net.Now()))
@@ -50,6 +52,8 @@ func FuzzHostilePeer(f *testing.F) {
 	f.Add(byte(proto.Ack), byte(2), uint32(0), uint32(0), make([]byte, proto.MaxSACKSize))
 	f.Add(byte(proto.Close), byte(0), uint32(0), uint32(0), make([]byte, proto.GoodbyeSize))
 	f.Add(byte(proto.Accept), byte(0), uint32(0), uint32(0), make([]byte, proto.HelloSize))
+	f.Add(byte(proto.Connect), byte(0), uint32(0), uint32(0), helloOf(&proto.Hello{CID: 5, Tag: 6, MTU: 1472, Window: minPeerWindow,
+		Noise: noiseOption(proto.FormIK), Private: make([]byte, proto.MaxNoiseData)}))
 	f.Fuzz(func(t *testing.T, typ, flags byte, psn, ack uint32, body []byte) {
 		w := newWorld(t, simlink.Config{Frames: fuzzFrames}, 2)
 		a, b := w.nodes[0], w.nodes[1]

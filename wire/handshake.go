@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"container/list"
 	"net/netip"
 	"slices"
 	"time"
@@ -9,7 +8,6 @@ import (
 	"github.com/datxdp/datxdp/link"
 	"github.com/datxdp/datxdp/wire/internal/proto"
 	"github.com/datxdp/datxdp/wire/internal/rtt"
-	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
 // Dial holds the arguments of Connect.
@@ -22,6 +20,7 @@ type Dial struct {
 	Timeout     time.Duration
 	Private     []byte // copied
 	Completions CompletionQueues
+	Requester   Requester // makes the handshake with Host in secure mode; nil in plaintext mode
 }
 
 // dialState is the state of a handshake, on the active or the passive side.
@@ -36,6 +35,7 @@ type dialState struct {
 	retry      time.Duration // time from the next handshake packet to its repeat; doubles
 	nextTry    Time          // when the handshake packet is repeated
 	acceptedAt Time          // when the last Accept left
+	opening    *opening      // secure mode: the handshake, until it is over; otherwise nil
 }
 
 // Connect begins the active side of a connection with c, which must be Idle. If Connect returns no error, exactly one
@@ -50,6 +50,10 @@ func (e *Engine) Connect(c *Conn, d Dial) error {
 		e.link.Release(d.Path)
 		return ErrPrivateData
 	}
+	if e.secure != (d.Requester != nil) {
+		e.link.Release(d.Path)
+		return ErrSecure
+	}
 	if err := c.attach(e, d.Path, d.Completions, e.now); err != nil {
 		e.link.Release(d.Path)
 		return err
@@ -61,6 +65,9 @@ func (e *Engine) Connect(c *Conn, d Dial) error {
 	if d.Timeout >= 0 {
 		c.dial.deadline = e.now.Add(d.Timeout)
 	}
+	if e.secure {
+		c.dial.opening = &opening{requester: d.Requester}
+	}
 	c.setState(Connecting)
 	c.sendConnect()
 	return nil
@@ -68,6 +75,10 @@ func (e *Engine) Connect(c *Conn, d Dial) error {
 
 // sendConnect sends Connect and arms its repeat.
 func (c *Conn) sendConnect() {
+	if c.dial.opening != nil {
+		c.sendSecureConnect()
+		return
+	}
 	hi := c.hello(c.dial.private)
 	hi.Qual, hi.Port, hi.Cookie = c.dial.qual, c.dial.port, c.dial.cookie
 	h := c.newHeader(proto.Connect, c.sent.Nxt)
@@ -88,71 +99,26 @@ func (c *Conn) armRetry() {
 }
 
 func (c *Conn) sendHello(h *proto.Header, hi *proto.Hello) {
-	c.eng.sendHello(c.path, h, hi)
+	c.eng.sendHello(c.path, 0, h, hi)
 }
 
-func (e *Engine) sendHello(path link.Path, h *proto.Header, hi *proto.Hello) {
+func (e *Engine) sendHello(path link.Path, flags link.Flags, h *proto.Header, hi *proto.Hello) {
 	size := hi.Size()
 	var p packet
-	if e.begin(&p, path, proto.HeaderSize+size+proto.TrailerSize) {
+	if e.begin(&p, path, proto.HeaderSize+size+proto.TrailerSize, nil) {
+		e.tx[p.firstFrame].Flags = flags
 		hi.Put(p.reserve(size))
 		p.finish(h)
 	}
 }
 
-// requestKey identifies a connection attempt, so that a repeated Connect finds its Request.
-type requestKey struct {
-	from     netip.AddrPort
-	cid, tag uint32
-}
-
-// Request is a received connection request. Its exported fields do not change, except User.
-type Request struct {
-	From    netip.AddrPort // address and port at which the requester receives
-	To      netip.Addr     // address of this host to which the requester has sent; the answer has to leave from it
-	Qual    uint64
-	Port    uint64 // the requester's port qualifier
-	Private []byte // private data of the requester; the service owns it
-	// ReadIn bounds the RDMA reads that the requester serves at a time. ReadOut bounds those that it has outstanding.
-	ReadIn, ReadOut int
-	// User belongs to the service; the engine does not read it.
-	User any
-
-	eng       *Engine
-	service   Service // service that got the request
-	key       requestKey
-	connect   *connect         // the Connect; nil once the request is accepted or rejected
-	conn      *Conn            // connection that accepted the request; nil while undecided
-	open      bool             // no longer counted as half-open
-	places    [3]*list.Element // in the lists of unconfirmed, in the order of Request.lists
-	gone      bool             // rejected, forgotten or handed off
-	rejection *rejection       // the Reject; nil unless the request is rejected
-}
-
-// connect is the Connect packet of an unanswered request, without the private data.
-type connect struct {
-	header proto.Header
-	hello  proto.Hello
-}
-
-// rejection is the Reject packet of a rejected request. It is kept so that a repeated Connect gets the same Reject.
-type rejection struct {
-	path link.Path
-	psn  seq.Num // PSN of the Connect
-	body proto.Hello
-	at   Time // when Reject last left
-}
-
-// Engine returns the engine on which the request has to be answered.
-func (r *Request) Engine() *Engine { return r.eng }
-
 // control dispatches a packet that sets up or ends a connection. It reports whether a reply has taken over the frame.
-func (e *Engine) control(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
+func (e *Engine) control(h *proto.Header, bufs []link.Buf, end int) (kept bool) {
 	if len(bufs) != 1 { // every control packet fits in a frame
 		e.stats.BadPackets++
 		return false
 	}
-	body := bufs[0].Data[proto.HeaderSize : total-proto.TrailerSize]
+	body := bufs[0].Data[proto.HeaderSize:end]
 	if h.Type != proto.Connect && h.Type != proto.Reset && e.forwardPacket(h, bufs) {
 		return false
 	}
@@ -174,7 +140,7 @@ func (e *Engine) control(h *proto.Header, bufs []link.Buf, total int) (kept bool
 }
 
 // handleConnect handles a connection request:
-//   - a Connect that names no port for the answer is dropped,
+//   - a Connect that names no port for the answer is dropped, and so is one that may get no reply (see replyTime),
 //   - a Connect without a valid cookie gets a Challenge, and no state is kept,
 //   - a Connect gets a Reject, and no state is kept, if its qualifier has no service or the requester's address may
 //     hold no further connection (see connsShare),
@@ -183,11 +149,15 @@ func (e *Engine) control(h *proto.Header, bufs []link.Buf, total int) (kept bool
 func (e *Engine) handleConnect(h *proto.Header, body []byte, bufs []link.Buf) (kept bool) {
 	var hi proto.Hello
 	from := e.link.Source(&bufs[0])
-	if h.Tag != 0 || !hi.Parse(body) || !validHello(&hi) || e.portOf(h, &hi, from) == 0 {
+	switch {
+	case h.Tag != 0 || !hi.Parse(body) || !validHello(&hi) || e.portOf(h, &hi, from) == 0:
 		e.stats.BadPackets++
 		return false
-	}
-	if hi.Refused != 0 {
+	case !e.mayReplyTo(addressOf(from.Addr())):
+		return false
+	case e.secure:
+		return e.handleSecureConnect(h, &hi, bufs)
+	case !hi.Plain():
 		return e.refuse(h, &hi, bufs, proto.ReasonOption)
 	}
 	key := requestKey{from, hi.CID, hi.Tag}
@@ -235,7 +205,7 @@ func (e *Engine) newRequest(s Service, key requestKey, to netip.Addr, h *proto.H
 	r := &Request{From: from, To: to, Qual: hi.Qual, Port: hi.Port, Private: slices.Clone(hi.Private),
 		ReadIn: int(hi.ReadIn), ReadOut: int(hi.ReadOut),
 		eng: e, service: s, connect: &connect{header: *h, hello: *hi}, key: key}
-	r.connect.hello.Private = nil
+	r.connect.hello.Private, r.connect.hello.ServerKey, r.connect.hello.Noise = nil, nil, nil
 	e.requests[key] = r
 	e.halfOpen.addPlace(from.Addr())
 	return r
@@ -288,10 +258,7 @@ func (e *Engine) replyInFrame(bufs []link.Buf, port uint16, n int) {
 	proto.PutTrailer(b.Data[n:], proto.CRC(0, b.Data[:n]))
 	b.Path, b.Port, b.Flags = link.PathReply, port, 0
 	e.stats.TxPackets++
-	e.tx = append(e.tx, b)
-	if len(e.tx) >= maxTransmit {
-		e.flush()
-	}
+	e.sendReply(b)
 }
 
 // replyHeader sends a header without a body in the frame of a received packet, to the sender of that packet.
@@ -318,6 +285,7 @@ func (e *Engine) forget(r *Request) {
 		delete(e.requests, r.key)
 	}
 	r.gone = true
+	r.sealed.forget()
 }
 
 // handleAnswer dispatches the peer's answers to Connect: Accept, Reject, Challenge and Versions.
@@ -333,6 +301,9 @@ func (e *Engine) handleAnswer(h *proto.Header, body []byte, b *link.Buf) {
 		return
 	case !c.awaitsAccept():
 		return // a repeated answer
+	case e.secure:
+		c.handleSecureAnswer(h, body)
+		return
 	case h.Type == proto.Versions:
 		c.handleVersions(body)
 		return
@@ -357,7 +328,7 @@ func (c *Conn) handleAccept(h *proto.Header, hi *proto.Hello) {
 	case !validHello(hi):
 		e.stats.BadPackets++
 		return
-	case hi.Refused != 0: // the peer keeps the connection until it gets a Close
+	case !hi.Plain(): // the peer keeps the connection until it gets a Close
 		c.setPeer(h, hi)
 		c.finish(KindRefused, proto.Goodbye{Reason: proto.ReasonOption})
 		return
@@ -383,6 +354,9 @@ func (c *Conn) handleReject(hi *proto.Hello) {
 			d.graceEnd = c.eng.now.Add(c.host.limits.ListenGrace)
 		}
 		if c.eng.now < d.graceEnd {
+			if c.dial.opening != nil {
+				c.restartAttempt()
+			}
 			return // the repeat of Connect is armed
 		}
 	}

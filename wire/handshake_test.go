@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/datxdp/datxdp/internal/simlink"
+	"github.com/datxdp/datxdp/link"
+	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
 // A request must arrive once, however often Connect is repeated and whichever answers are lost.
@@ -40,5 +42,58 @@ func TestRejectOnce(t *testing.T) {
 		if b.eng.halfOpen.used != 0 || len(b.eng.requests) > maxRejected || b.link.Paths() > maxRejected {
 			t.Fatalf("%d requests are open, %d remembered, %d paths", b.eng.halfOpen.used, len(b.eng.requests), b.link.Paths())
 		}
+	}
+}
+
+// flagged counts the packets that an engine sends, by type and by whether they have link.Unconnected.
+type flagged struct {
+	link.Link
+	packets map[proto.Type][2]int
+}
+
+func (f *flagged) Send(bufs []link.Buf) {
+	for i := range bufs {
+		var h proto.Header
+		if !h.Parse(bufs[i].Data) {
+			continue
+		}
+		n := f.packets[h.Type]
+		if bufs[i].Flags&link.Unconnected != 0 {
+			n[1]++
+		} else {
+			n[0]++
+		}
+		f.packets[h.Type] = n
+	}
+	f.Link.Send(bufs)
+}
+
+// A Reject of the program leaves within the link's share of packets without a connection. Packets of a connection have
+// no such limit.
+func TestRejectIsUnconnected(t *testing.T) {
+	w := newWorld(t, simlink.Config{Delay: time.Microsecond}, 2)
+	a, b := w.nodes[0], w.nodes[1]
+	f := &flagged{b.link, make(map[proto.Type][2]int)}
+	b.eng.link = f
+	w.pair(plain)
+	b.arrived = nil
+	c := a.host.NewConn(plain)
+	w.dial(a, b, c, nil)
+	w.until("request", time.Second, func() bool { return len(b.arrived) == 1 })
+	path, err := b.link.Resolve(b.arrived[0].From, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.eng.Reject(b.arrived[0], path, nil); err != nil {
+		t.Fatal(err)
+	}
+	w.until("rejection", time.Second, func() bool { return c.State() == Closed })
+	for packet, n := range f.packets {
+		if packet == proto.Reject && n != [2]int{0, 1} || packet == proto.Accept && n[0] == 0 || packet != proto.Reject && n[1] != 0 {
+			t.Errorf("%v: %d packets without the flag, %d with it", packet, n[0], n[1])
+		}
+	}
+	if len(f.packets) < 3 {
+		t.Errorf("only packets of these types: %v", f.packets)
 	}
 }

@@ -1,12 +1,14 @@
 package wire
 
 import (
+	"crypto/cipher"
 	"encoding/binary"
 	"fmt"
 	"io"
 	"sync"
 
 	"github.com/datxdp/datxdp/link"
+	"github.com/datxdp/datxdp/wire/internal/seal"
 	"github.com/datxdp/datxdp/wire/internal/slotkey"
 	"github.com/datxdp/datxdp/wire/internal/speck"
 )
@@ -26,8 +28,13 @@ type Host struct {
 	limits  Limits
 	keys    *speck.Key
 	secret  [32]byte // of cookies
+	clock   func() Time
 	regions regionTable
 	peers   peers
+
+	security  *Security                             // nil in plaintext mode
+	keyLimits seal.Limits                           // limits of keys; zero: those of the protocol
+	newCipher func(key []byte) (cipher.AEAD, error) // cipher of the packets; nil: that of the protocol
 
 	mu       sync.Mutex
 	services map[uint64]Service
@@ -55,6 +62,10 @@ func NewHost(random io.Reader, limits Limits) (*Host, error) {
 	copy(h.secret[:], seed[8:])
 	return h, nil
 }
+
+// SetClock sets the clock that measures how long replies without a connection take to send. Without a clock, their time
+// is not limited. The clock has to agree with the times that Poll gets. SetClock must be called before NewEngine.
+func (h *Host) SetClock(now func() Time) { h.clock = now }
 
 // NewEngine makes an engine for another link of the adapter. All engines must be made before traffic starts.
 func (h *Host) NewEngine(l link.Link, now Time) (*Engine, error) {

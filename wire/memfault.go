@@ -12,6 +12,12 @@ import (
 // debug.SetPanicOnFault before it handles its first data packet, and restores the old setting before it returns. The
 // code that handles or builds one packet recovers the panic, so only the connection of that packet breaks.
 
+// memoryAccess is the state of an engine that accesses registered memory.
+type memoryAccess struct {
+	faults
+	windowUse
+}
+
 // faults is the state of fault handling on an engine.
 type faults struct {
 	catching    bool // this engine has set SetPanicOnFault
@@ -25,9 +31,11 @@ func (e *Engine) catchFaults() {
 	}
 }
 
-// allowFaults restores the setting that catchFaults changed.
+// allowFaults restores the setting that catchFaults changed. It also ends the use of a window, because the engine
+// accesses no registered memory until the next catchFaults.
 func (e *Engine) allowFaults() {
 	if e.catching {
+		e.endWindowUse()
 		e.catching = false
 		debug.SetPanicOnFault(e.wasCatching)
 	}

@@ -75,3 +75,29 @@ func TestNotReadyForEver(t *testing.T) {
 		w.want(b.connect, KindBroken)
 	}
 }
+
+// A message waits for a receive of the peer, and packets after it are lost. When the wait ends, the congestion window is
+// full, so nothing can leave. The retransmission timer must run.
+func TestNotReadyFullWindow(t *testing.T) {
+	w := newWorld(t, simlink.Config{Delay: 5 * time.Microsecond}, 2)
+	a, b := w.nodes[0], w.nodes[1]
+	cfg := plain
+	cfg.NoCredit = true
+	ca, cb := w.pair(cfg)
+	const count, size = 8, 1400
+	src, dst := a.memory(size), b.memory(count*size)
+	w.run(time.Second) // the search for the path MTU ends, and with it its timer
+	w.net.SetLoss(a.addr, b.addr, 1)
+	for i := range count {
+		a.post(ca, ca.PostSend(src.seg(0, size), uint64(i), 0))
+		b.postRecv(cb, dst.seg(i*size, size), uint64(i))
+	}
+	a.eng.Poll(Time(w.net.Now()))
+	ca.receiverNotReady()
+	ca.cc.TimedOut(ca.sent.Nxt)
+	if ca.cc.Open(ca.eng.now, ca.sent.Pipe()) {
+		t.Fatalf("the window has room for another packet than the %d in the network", ca.sent.Pipe())
+	}
+	w.net.SetLoss(a.addr, b.addr, 0)
+	w.until("all messages", time.Second, func() bool { return b.recv.Len() == count && a.request.Len() == count })
+}

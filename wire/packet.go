@@ -13,24 +13,33 @@ type packet struct {
 	cur        []byte // free bytes of the current frame
 	bytesLeft  int    // free bytes of the packet's body
 	zeroCopied bool   // some entries of e.tx refer to link memory instead of a frame
+	apart      bool   // the packet is built in sealing.building instead of its frames
+	keys       *keys  // of the packet's connection; nil: the packet has a CRC
 
 	op         seq.Num // request or responder job whose memory is being read
 	isResponse bool    // op is a responder job
 	built      bool    // the packet is built, so a later panic is not a memory fault
 }
 
-// begin starts a packet of at most size bytes on path. It reports false if the link has no transmit frame.
-func (e *Engine) begin(p *packet, path link.Path, size int) bool {
+// begin starts a packet of at most size bytes on path. The packet is sealed with k, unless k is nil. begin reports false
+// if the link has no transmit frame.
+func (e *Engine) begin(p *packet, path link.Path, size int, k *keys) bool {
 	need := 1
 	if size > e.caps.FrameSize {
 		need = e.caps.Segments
+		p.apart = k != nil
 	}
 	if len(e.frames) < need && !e.refill(need) {
 		e.stats.Backpressure++
 		return false
 	}
-	p.e, p.firstFrame = e, len(e.tx)
-	p.bytesLeft = size - proto.HeaderSize - proto.TrailerSize
+	p.e, p.firstFrame, p.keys = e, len(e.tx), k
+	p.bytesLeft = size - proto.HeaderSize - k.trailer()
+	if p.apart {
+		e.building, e.buildPath = e.sealing.tx[:size], path
+		p.cur = e.building[proto.HeaderSize:]
+		return true
+	}
 	p.cur = e.queueFrame(path)[proto.HeaderSize:]
 	return true
 }
@@ -47,13 +56,15 @@ func (e *Engine) queueFrame(path link.Path) []byte {
 
 // refill takes transmit frames from the link. It reports whether the engine then has at least need frames.
 func (e *Engine) refill(need int) bool {
-	if len(e.tx) > 0 && len(e.frames) == 0 {
+	for {
+		have := len(e.frames)
+		n := e.link.Alloc(e.frames[have : have+max(need-have, min(cap(e.frames)-have, allocBatch))])
+		e.frames = e.frames[:have+n]
+		if len(e.frames) >= need || len(e.tx) == 0 {
+			return len(e.frames) >= need
+		}
 		e.flush() // the link may lack the frames that wait in tx
 	}
-	have := len(e.frames)
-	n := e.link.Alloc(e.frames[have : have+max(need-have, min(cap(e.frames)-have, allocBatch))])
-	e.frames = e.frames[:have+n]
-	return len(e.frames) >= need
 }
 
 // reserve returns n contiguous bytes of the body for the caller to write. The body must have room for them.
@@ -92,7 +103,7 @@ func (p *packet) nextFrame() {
 // appendMemory appends src. The body must have room for it. If src lies in link memory and is large enough, the link
 // sends it from there without a copy.
 func (p *packet) appendMemory(src []byte) {
-	if e := p.e; len(src) >= e.zeroCopyMin {
+	if e := p.e; len(src) >= e.zeroCopyMin && p.keys == nil {
 		if at, ok := offsetIn(e.caps.Memory, src); ok {
 			if n := p.zeroCopyLen(at, len(src)); n >= e.zeroCopyMin {
 				p.addZeroCopy(src[:n], at)
@@ -141,6 +152,10 @@ func (p *packet) addZeroCopy(src []byte, offset int) {
 
 // finish writes the header and the trailer. The packet leaves with the next flush.
 func (p *packet) finish(h *proto.Header) {
+	if p.keys != nil {
+		p.seal(h)
+		return
+	}
 	e := p.e
 	if len(p.cur) < proto.TrailerSize {
 		p.nextFrame()
@@ -154,6 +169,11 @@ func (p *packet) finish(h *proto.Header) {
 		crc = proto.CRC(crc, e.tx[i].Data)
 	}
 	proto.PutTrailer(last.Data[end:], proto.CRC(crc, last.Data[:end]))
+	e.countSent()
+}
+
+// countSent counts a packet that is complete, and hands the batch to the link if it is full.
+func (e *Engine) countSent() {
 	e.stats.TxPackets++
 	if len(e.tx) >= maxTransmit {
 		e.flush()

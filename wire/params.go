@@ -93,10 +93,16 @@ const (
 	// maxTransmit frames are built, the engine hands them to the link.
 	maxReceive  = 64
 	maxTransmit = 64
-	// maxTimers bounds the timers that one Poll runs. The timers of thousands of connections may fire together, and a
-	// timer that sends a packet takes about 8 us. The bound limits the delay of other connections and of the caller of
+	// maxTimers bounds the timers of one Poll that do work: that send a packet or end a connection. The timers of
+	// thousands of connections may fire together, and a timer that sends a packet takes about 8 us. The bound limits the delay of other connections and of the caller of
 	// Poll. With a maxTimers of 64, accepting a request took 1 ms while 2000 connections per second were abandoned.
 	maxTimers = 8
+	// A timer that does no work counts as 1/idleTimers of one that does. Such a timer takes less than 0.5 us. A Poll can
+	// therefore handle more of them than the packets that it receives can arm.
+	idleTimers = 16
+	// maxDue bounds the connections that one Poll queues because their timers are due. It is more than the number of
+	// timers that the packets of one Poll can arm.
+	maxDue = 256
 	// silentAfter is the number of unanswered packets after which a peer counts as silent. The timers of silent peers
 	// then wait for the timers of other peers (see timers). It is 2 because a path without an attacker rarely loses two
 	// unanswered packets in a row.
@@ -104,7 +110,7 @@ const (
 	// maxBurst is the number of packets that a connection may send before the next connection sends. If many
 	// connections are ready, each sends only roundPackets / ready connections, but at least one packet. So if at most
 	// roundPackets connections are ready, a round in which each of them sends once has at most roundPackets packets.
-	maxBurst     = 32
+	maxBurst     = 48
 	roundPackets = 1024
 
 	// helloRetry is the time to the first repeat of Connect or Accept. The time doubles up to helloRetryMax.
@@ -128,6 +134,11 @@ const (
 	maxCredit = 1 << 30
 	// keepAliveProbes is the number of keep-alives to a silent peer before the connection breaks.
 	keepAliveProbes = 8
+	// windowRetry is the longest time between two looks at the keys that other engines use, while a connection waits for
+	// one of them (see windowUse). Polls that the program or the background owner makes for other reasons look too. The
+	// other engine is at most a few microseconds from the end of its Poll, unless the operating system has stopped its
+	// thread, which lasts for milliseconds. So a shorter time would gain little.
+	windowRetry = 50 * time.Microsecond
 	// creditProbeInterval is the least time between two requests for credit. The time between requests grows with the
 	// wait: it is 1/creditShare of the wait so far, at most maxRTO. A peer also sends new credit without a request. A
 	// request helps if the packet with the new credit was lost.
@@ -198,6 +209,30 @@ const (
 	// network that is alone gets 32.
 	replyShare  = 1.0 / 2
 	replyPrefix = 1
+
+	// replyAddress, replyNetwork and replyEngine divide the time of a processor (see replyTime): slow replies to an
+	// address may take 1/replyAddress of it, those to a network 1/replyNetwork, and those of an engine 1/replyEngine.
+	replyAddress = 16
+	replyNetwork = 8
+	replyEngine  = 4
+	// replyTolerance is how far an account may be ahead of the clock: 3 ms of replies to an address at once. A shorter
+	// tolerance would pause honest addresses when the system preempts the engine during a reply.
+	// replyNeighbour is the tolerance of the accounts of a network and of an engine for an address without slow replies:
+	// 12.5 ms of replies to the network, or 25 ms of replies of the engine, at once. A slow reply of 12 ms to an address
+	// thus does not pause others of its network.
+	replyTolerance = 50 * time.Millisecond
+	replyNeighbour = 100 * time.Millisecond
+	// slowReply is the least time of a slow reply. A reply to an address costs 2^n times its time, where n is the number
+	// of slow replies less that of others, from 0 to replyPrice. Preemption makes a reply slow, but rarely two.
+	slowReply  = 100 * time.Microsecond
+	replyPrice = 4
+	// replySample is the number of replies of which one is measured. carefulTime is how long all are measured after a
+	// slow one. Measuring all takes a tenth of the rate of connects.
+	replySample = 8
+	carefulTime = 10 * time.Second
+	// replyPause is how far a reply may move an account ahead of the clock, because the process may be stopped while it
+	// sends the reply.
+	replyPause = 2 * time.Second
 )
 
 // maxKeepAlive and MaxGiveUp are the largest values of the limits KeepAlive and GiveUp. A connection survives a silence

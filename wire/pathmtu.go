@@ -32,7 +32,7 @@ var zeros [4096]byte
 // sendProbe sends a Probe of size bytes. If the link has no frame, the Probe counts as lost.
 func (c *Conn) sendProbe(size int) {
 	var p packet
-	if !c.eng.begin(&p, c.path, size) {
+	if !c.eng.begin(&p, c.path, size, c.keys) {
 		return
 	}
 	for p.bytesLeft > 0 {
@@ -44,20 +44,20 @@ func (c *Conn) sendProbe(size int) {
 
 // handleProbe tells the peer the size of the Probe that has arrived. A peer sends Probes only when its side of the
 // connection is established, so this side may begin its own search for the path MTU.
-func (c *Conn) handleProbe(total int) {
+func (c *Conn) handleProbe(end int) {
 	c.pmtu.PeerProbes(c.eng.now)
 	c.setDeadline(c.pmtu.Deadline())
 	var p packet
-	if c.eng.begin(&p, c.path, proto.HeaderSize+proto.ProbedSize+proto.TrailerSize) {
-		proto.PutProbed(p.reserve(proto.ProbedSize), uint32(total))
+	if c.eng.begin(&p, c.path, proto.HeaderSize+proto.ProbedSize+c.keys.trailer(), c.keys) {
+		proto.PutProbed(p.reserve(proto.ProbedSize), uint32(end+c.keys.trailer()))
 		h := c.newHeader(proto.Probed, c.sent.Nxt)
 		p.finish(&h)
 	}
 }
 
 // handleProbed handles the answer to a Probe, which confirms that packets of the probed size pass.
-func (c *Conn) handleProbed(bufs []link.Buf, total int) {
-	if total != proto.HeaderSize+proto.ProbedSize+proto.TrailerSize || len(bufs) != 1 {
+func (c *Conn) handleProbed(bufs []link.Buf, end int) {
+	if end != proto.HeaderSize+proto.ProbedSize || len(bufs) != 1 {
 		c.eng.stats.BadPackets++
 		return
 	}

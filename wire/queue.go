@@ -127,9 +127,7 @@ func (q *Queue) Move(c *Completion) bool {
 	}
 	slot := &q.ring[(h-q.baseSeq)&q.mask]
 	*c = *slot
-	if c.Kind != KindWork || c.Status != StatusSuccess { // its connection ends: the ring must not keep it alive
-		*slot = Completion{}
-	}
+	slot.Conn, slot.Window = nil, nil // the ring must not keep them alive
 	q.head.Store(h + 1)
 	return true
 }
@@ -168,10 +166,14 @@ func (q *Queue) consumedSinceCheck() (some bool) {
 	return some
 }
 
-// push appends a completion. The engine publishes it at the end of its Poll.
+// push appends a completion. The engine publishes it at the end of its Poll. If earlier completions of the connection
+// wait for other engines, the completion waits behind them (see windowWait).
 func (q *Queue) push(e *Engine, c *Completion) {
 	if q == nil {
 		c.Settled()
+		return
+	}
+	if len(e.waits) > 0 && e.hold(c.Conn, heldCompletion{queue: q, done: *c}) {
 		return
 	}
 	if !q.takePlace() {

@@ -37,6 +37,22 @@ func (q *testQueue) expect(t *testing.T, from, to int) {
 	}
 }
 
+// The ring must not keep the connection of a completion alive after the completion was popped, whatever its kind is.
+func TestQueueForgetsConnections(t *testing.T) {
+	for _, c := range []Completion{{}, {Status: StatusFlushed}, {Kind: KindDisconnected}} {
+		q := newTestQueue(8)
+		c.Conn, c.Window = new(Conn), new(Window)
+		q.put(0, 8, c)
+		q.expect(t, 0, 8)
+		for i := range q.ring {
+			if slot := &q.ring[i]; slot.Conn != nil || slot.Window != nil {
+				t.Errorf("kind %v, status %v: the ring still refers to the connection", c.Kind, c.Status)
+				break
+			}
+		}
+	}
+}
+
 // The right completions must be notifications, and cause the right calls of notify.
 func TestQueueNotice(t *testing.T) {
 	for _, tc := range []struct {

@@ -6,12 +6,17 @@ import (
 )
 
 // remoteMemory returns the n bytes at address addr of the memory that a remote key names. It reports false if the
-// zone, the rights or the bounds of the region or window do not allow the access.
+// zone, the rights or the bounds of the region or window do not allow the access. The caller may use the memory until
+// its next call of remoteMemory or allowFaults.
 func (c *Conn) remoteMemory(key uint32, addr uint64, n uint32, need Rights) ([]byte, bool) {
 	r := c.recv.target.region
 	if r == nil || r.remote != key || r.dead.Load() {
 		if r = c.findTarget(key); r == nil {
+			c.eng.useWindow(key)
 			b, err := c.recv.target.binding.findMemory(c, key, addr, uint64(n), need)
+			if err != nil {
+				c.eng.endWindowUse()
+			}
 			return b, err == nil
 		}
 	}

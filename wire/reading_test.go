@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"net/netip"
 
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
@@ -34,7 +35,46 @@ func (r *reading) bits(name string, pos int, flags uint8, names ...string) {
 	}
 }
 
-// read returns what the dissector should show of a packet.
+// conversations holds the secure connections of a capture. A connection has two keys: the addresses and ports of the
+// packets to the server, and the address and the CID of the requester.
+type conversations map[[2]string]bool
+
+func toServer(p datagram) [2]string { return [2]string{p.from.String(), p.to.String()} }
+
+func toRequester(addr netip.Addr, cid uint32) [2]string {
+	return [2]string{addr.String(), fmt.Sprint(cid)}
+}
+
+// read returns what the dissector should show of the next packet of a capture.
+func (c conversations) read(p datagram) []item {
+	b := p.payload
+	var h proto.Header
+	if len(b) < proto.HeaderSize+proto.TrailerSize || !h.Parse(b) {
+		return read(b)
+	}
+	var hi proto.Hello
+	if h.Type == proto.Connect && hi.Parse(b[proto.HeaderSize:len(b)-proto.TrailerSize]) && hi.Cookie != 0 &&
+		(hi.Noise == nil || new(proto.Noise).Parse(hi.Noise, h.Type)) {
+		c[toServer(p)], c[toRequester(p.from.Addr(), hi.CID)] = hi.Noise != nil, hi.Noise != nil
+	}
+	sealed := h.Type.Sealed() && (c[toServer(p)] || c[toRequester(p.to.Addr(), h.CID)])
+	end := len(b) - proto.SealSize
+	if !sealed || h.Type == proto.Closed && end < proto.HeaderSize {
+		return read(b)
+	}
+	var r reading
+	r.header(&h, b)
+	r[len(r)-1].Name = "counter"
+	if end < proto.HeaderSize {
+		r.expert("malformed")
+		return r
+	}
+	r.bytes("sealed", proto.HeaderSize, b[proto.HeaderSize:end])
+	r.bytes("seal", end, b[end:])
+	return r
+}
+
+// read returns what the dissector should show of a packet that is not sealed.
 func read(b []byte) []item {
 	var r reading
 	var h proto.Header
@@ -46,21 +86,11 @@ func read(b []byte) []item {
 		return r
 	}
 	known := h.Parse(b) || h.Type == proto.Versions
-	r.num("version", 0, 1, b[0]>>4)
 	if !known && b[0]>>4 != proto.Version {
+		r.num("version", 0, 1, b[0]>>4)
 		return r
 	}
-	r.num("type", 0, 1, h.Type)
-	r.bits("flags", 1, uint8(h.Flags), "ack_request", "has_sack", "key_phase", "epoch", "no_credit",
-		"epoch_seen", "not_ready", "source_port")
-	r.num("ce", 2, 2, h.CE)
-	r.num("cid", 4, 4, h.CID)
-	r.num("psn", 8, 4, h.PSN)
-	r.num("ack", 12, 4, h.Ack)
-	r.num("credit", 16, 4, h.Credit)
-	r.num("ts", 20, 4, h.TS)
-	r.num("echo", 24, 4, h.Echo)
-	r.num("tag", 28, 4, h.Tag)
+	r.header(&h, b)
 	end := len(b) - proto.TrailerSize
 	if known {
 		r.body(&h, b[proto.HeaderSize:end])
@@ -74,6 +104,21 @@ func read(b []byte) []item {
 		r.expert("crc.bad")
 	}
 	return r
+}
+
+func (r *reading) header(h *proto.Header, b []byte) {
+	r.num("version", 0, 1, b[0]>>4)
+	r.num("type", 0, 1, h.Type)
+	r.bits("flags", 1, uint8(h.Flags), "ack_request", "has_sack", "key_phase", "epoch", "no_credit",
+		"epoch_seen", "not_ready", "source_port")
+	r.num("ce", 2, 2, h.CE)
+	r.num("cid", 4, 4, h.CID)
+	r.num("psn", 8, 4, h.PSN)
+	r.num("ack", 12, 4, h.Ack)
+	r.num("credit", 16, 4, h.Credit)
+	r.num("ts", 20, 4, h.TS)
+	r.num("echo", 24, 4, h.Echo)
+	r.num("tag", 28, 4, h.Tag)
 }
 
 func (r *reading) body(h *proto.Header, b []byte) {
@@ -183,6 +228,9 @@ func (r *reading) chunks(b []byte) {
 func (r *reading) hello(t proto.Type, b []byte) {
 	var hi proto.Hello
 	whole := hi.Parse(b)
+	if hi.Noise != nil {
+		whole = new(proto.Noise).Parse(hi.Noise, t) && whole
+	}
 	if len(b) < proto.HelloSize {
 		r.expert("malformed")
 		return
@@ -205,7 +253,7 @@ func (r *reading) hello(t proto.Type, b []byte) {
 	r.num("hello.private_len", at+50, 2, binary.BigEndian.Uint16(b[50:]))
 	if hi.Private != nil { // the lengths match
 		end := len(b) - len(hi.Private)
-		r.options(at+proto.HelloSize, b[proto.HelloSize:end])
+		r.options(t, at+proto.HelloSize, b[proto.HelloSize:end])
 		r.bytes("hello.private", at+end, hi.Private)
 	}
 	if t == proto.Reject && hi.Reason != proto.ReasonNone {
@@ -217,8 +265,8 @@ func (r *reading) hello(t proto.Type, b []byte) {
 }
 
 // options reads options up to the first malformed one. The codec gives no access to those that it does not know.
-func (r *reading) options(at int, b []byte) {
-	ports := 0
+func (r *reading) options(t proto.Type, at int, b []byte) {
+	seen := make(map[byte]bool)
 	for len(b) >= 2 {
 		n := int(b[1])
 		r.node("hello.option", at, min(2+n, len(b)))
@@ -229,20 +277,33 @@ func (r *reading) options(at int, b []byte) {
 			return
 		}
 		value := b[2 : 2+n]
-		switch {
-		case b[0] != 1:
-			r.bytes("hello.option.value", at+2, value)
-		case n != 2:
-			r.bytes("hello.option.value", at+2, value)
+		if !r.option(t, b[0], at+2, value) || seen[b[0]] && (b[0] <= 2 || b[0] == 0x81) {
 			return
-		default:
-			port := binary.BigEndian.Uint16(value)
-			r.num("hello.option.udp_port", at+2, 2, port)
-			if ports++; port == 0 || ports > 1 {
-				return
-			}
 		}
+		seen[b[0]] = true
 		at, b = at+2+n, b[2+n:]
+	}
+}
+
+// option reads the value of an option. It reports false if the value is malformed.
+func (r *reading) option(t proto.Type, kind byte, at int, value []byte) bool {
+	switch {
+	case kind == 1 && len(value) == 2:
+		port := binary.BigEndian.Uint16(value)
+		r.num("hello.option.udp_port", at, 2, port)
+		return port != 0
+	case kind == 2 && len(value) == proto.PublicKeySize:
+		r.bytes("hello.option.server_key", at, value)
+		return true
+	case kind == 0x81 && len(value) >= 1+proto.KeyIDSize:
+		r.num("hello.option.form", at, 1, value[0]&0xf)
+		r.num("hello.option.cipher", at, 1, value[0]>>4)
+		r.bytes("hello.option.key_id", at+1, value[1:5])
+		r.bytes("hello.option.head", at+5, value[5:])
+		return new(proto.Noise).Parse(value, t)
+	default:
+		r.bytes("hello.option.value", at, value)
+		return kind != 1 && kind != 2 && kind != 0x81
 	}
 }
 

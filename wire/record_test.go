@@ -124,11 +124,11 @@ func recordEngines(t *testing.T, ends [2]netip.AddrPort) []datagram {
 func pack(h proto.Header, body []byte) []byte {
 	b := make([]byte, proto.HeaderSize, proto.HeaderSize+len(body)+proto.TrailerSize)
 	h.Put(b)
-	return seal(append(b, body...))
+	return withCRC(append(b, body...))
 }
 
-// seal appends the trailer.
-func seal(b []byte) []byte {
+// withCRC appends the trailer.
+func withCRC(b []byte) []byte {
 	return binary.BigEndian.AppendUint32(slices.Clip(b), proto.CRC(0, b))
 }
 
@@ -160,13 +160,18 @@ func rarePackets() [][]byte {
 		for _, typ := range []proto.Type{proto.Versions, proto.Connect, proto.Data} {
 			b := pack(full, []byte{2})
 			b[0] = version<<4 | byte(typ)
-			all = append(all, seal(b[:len(b)-proto.TrailerSize]))
+			all = append(all, withCRC(b[:len(b)-proto.TrailerSize]))
 		}
 	}
 	for _, options := range rareOptions {
 		add(proto.Connect, 0, withOptions(options...))
 	}
-	for reason := range proto.ReasonPort + 2 {
+	for i, typ := range []proto.Type{proto.Connect, proto.Accept, proto.Reject, proto.Challenge} {
+		form := []proto.Form{proto.FormIK, proto.FormNNpsk0}[min(i, 1)]
+		add(typ, 0, helloOf(&proto.Hello{CID: 0xf0000001, UDPPort: 1, Noise: noiseOption(form), Private: bytes.Repeat([]byte{7}, proto.MaxNoiseData)}))
+		add(typ, 0, helloOf(&proto.Hello{CID: 0xf0000001, ServerKey: make([]byte, 32), Private: make([]byte, proto.MaxNoiseData)}))
+	}
+	for reason := range proto.ReasonKeyLimit + 2 {
 		hi := proto.Hello{CID: 0xf0000001, Tag: 0xf0000002, MTU: 0xf0000003, Window: 0xfff4, ReadIn: 0xfff5, ReadOut: 0xfff6,
 			Reason: reason, Capabilities: 0xf0000007, Qual: 1<<63 + 8, Port: 1<<63 + 9, Cookie: 1<<63 + 10,
 			UDPPort: uint16(reason) * 0x1111, Private: bytes.Repeat([]byte{byte(reason)}, int(reason)*34)}
@@ -207,6 +212,15 @@ var rareOptions = [][]byte{
 	{1, 2, 0x44, 0x41},
 	{9, 3, 1, 2, 3, 1, 2, 0x44, 0x41},
 	{0x81, 4, 1, 2, 3, 4, 0xff, 0},
+	{0x82, 4, 1, 2, 3, 4, 0xff, 0},
+	append([]byte{0x81, 37}, noiseOption(proto.FormNNpsk0)...),
+	append([]byte{9, 0, 0x81, 85}, noiseOption(proto.FormIK)...),
+	append([]byte{0x81, 37, 0x12}, noiseOption(proto.FormNNpsk0)[1:]...),
+	append([]byte{0x81, 37, 3}, noiseOption(proto.FormNNpsk0)[1:]...),
+	slices.Concat([]byte{0x81, 37}, noiseOption(proto.FormNNpsk0), []byte{0x81, 37}, noiseOption(proto.FormNNpsk0)),
+	append([]byte{2, 32}, make([]byte, 32)...),
+	append([]byte{2, 33}, make([]byte, 33)...),
+	slices.Concat([]byte{2, 32}, make([]byte, 32), []byte{2, 32}, make([]byte, 32)),
 	{1, 2, 0, 0},
 	{1, 2, 0, 7, 1, 2, 0, 8},
 	{1, 3, 0, 7, 7},

@@ -57,6 +57,7 @@ func (c *Conn) recvSend(ch *proto.Chunk, p *cursor) proto.Reason {
 				return proto.ReasonAccess
 			}
 			w.op, w.key = OpRecvInvalidate, ch.Key
+			c.awaitKey(ch.Key)
 		}
 		c.eng.stats.RxMessages++
 		w.flags = c.receiveFlags(w.flags, ch.Flags)

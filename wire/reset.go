@@ -78,14 +78,18 @@ func (e *Engine) handleUnknown(h *proto.Header, bufs []link.Buf) (kept bool) {
 
 // mayReply reports whether the engine may answer a packet in the packet's own frame without a connection.
 func (e *Engine) mayReply(bufs []link.Buf) bool {
-	return !e.forwarded && len(bufs) == 1 && e.replyLimit.allow(e.source(&bufs[0]), e.now)
+	if e.forwarded || len(bufs) != 1 {
+		return false
+	}
+	from := e.source(&bufs[0])
+	return e.mayReplyTo(from) && e.replyLimit.allow(from, e.now)
 }
 
 // handleReset handles a Reset. A Reset names the connection by the ID that the peer has chosen for it. handleReset
 // replaces that ID by our ID, which names the engine that owns the connection, and forwards the Reset to that engine.
 func (e *Engine) handleReset(h *proto.Header, bufs []link.Buf) {
 	if !e.forwarded {
-		name, ok := e.host.peers.find(peerKey{e.source(&bufs[0]), h.CID, h.Tag})
+		name, ok := e.host.peers.find(e.peerKey(e.source(&bufs[0]), h.CID, h.Tag))
 		if !ok {
 			e.stats.UnknownConnection++
 			return
@@ -100,11 +104,11 @@ func (e *Engine) handleReset(h *proto.Header, bufs []link.Buf) {
 	}
 	c := e.lookup(h.CID)
 	switch {
-	case c == nil || !c.alive(), h.Tag != c.peerTag, e.source(&bufs[0]) != c.peerAddr:
+	case c == nil || !c.alive(), !c.isOurTag(h.Tag), e.source(&bufs[0]) != c.peerAddr:
 		e.stats.UnknownConnection++
 	case !c.hasSent(h.PSN):
 		e.stats.Forged++
-	case c.handleLostReport(h.Echo):
+	case c.handleLostReport(h.Echo, h.Tag):
 		c.breakDown(StatusTransport, proto.ReasonTimeout)
 	}
 }

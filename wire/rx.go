@@ -10,6 +10,7 @@ import (
 // receive handles a batch of packets from the link. It returns the number of frames in the batch.
 func (e *Engine) receive() int {
 	n := e.link.Recv(e.rx)
+	e.earlyLeft = maxReceive
 	for i := 0; i < n; {
 		j := i + 1
 		for e.rx[j-1].Flags&link.More != 0 && j < n {
@@ -30,7 +31,12 @@ func (e *Engine) receive() int {
 // receivePacket handles one packet and reports whether the engine keeps its frames.
 func (e *Engine) receivePacket(bufs []link.Buf) (kept bool) {
 	e.stats.RxPackets++
-	total, ok := intact(bufs)
+	if e.secure {
+		if kept, handled := e.receiveSealed(bufs); handled {
+			return kept
+		}
+	}
+	end, ok := intact(bufs)
 	if !ok {
 		e.stats.BadChecksum++
 		return false
@@ -40,7 +46,7 @@ func (e *Engine) receivePacket(bufs []link.Buf) (kept bool) {
 		return e.handleOtherVersion(bufs)
 	}
 	if !h.Type.Established() {
-		return e.control(&h, bufs, total)
+		return e.control(&h, bufs, end)
 	}
 	c := e.lookup(h.CID)
 	switch {
@@ -49,7 +55,7 @@ func (e *Engine) receivePacket(bufs []link.Buf) (kept bool) {
 	case !c.hasPlausibleNumbers(&h):
 		return false
 	}
-	return c.receivePacket(&h, bufs, total)
+	return c.receivePacket(&h, bufs, end)
 }
 
 // isFromPeer reports whether a packet has the verification tag of the connection and comes from the peer's address. If
@@ -97,8 +103,9 @@ func (e *Engine) lookup(cid uint32) *Conn {
 	return s.conn
 }
 
-// receivePacket handles a packet from the peer on this connection. It reports whether the engine keeps the frames.
-func (c *Conn) receivePacket(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
+// receivePacket handles a packet from the peer on this connection. The header and the body take end bytes. It reports
+// whether the engine keeps the frames.
+func (c *Conn) receivePacket(h *proto.Header, bufs []link.Buf, end int) (kept bool) {
 	e, r := c.eng, &c.recv
 	if c.State() == Accepting && h.Type == proto.Data {
 		e.stats.Accepts++
@@ -119,7 +126,7 @@ func (c *Conn) receivePacket(h *proto.Header, bufs []link.Buf, total int) (kept 
 	if bufs[0].Flags&link.CE != 0 {
 		r.echo.ce++
 	}
-	sack, ok := sackOf(h, bufs, total)
+	sack, ok := sackOf(h, bufs, end)
 	if !ok {
 		e.stats.BadPackets++
 		return false
@@ -134,16 +141,16 @@ func (c *Conn) receivePacket(h *proto.Header, bufs []link.Buf, total int) (kept 
 	if h.Flags&proto.AckRequest != 0 && c.ack.ask(e.stats.Polls) {
 		c.wantAck()
 	}
-	return c.dispatch(h, bufs, total)
+	return c.dispatch(h, bufs, end)
 }
 
 // sackOf returns the SACK block of a packet, or nil if the packet has none. It reports false if the block is malformed,
 // or if the packet is not an Ack: no other packet may carry a SACK block.
-func sackOf(h *proto.Header, bufs []link.Buf, total int) (sack []byte, ok bool) {
+func sackOf(h *proto.Header, bufs []link.Buf, end int) (sack []byte, ok bool) {
 	if h.Flags&proto.HasSACK == 0 {
 		return nil, true
 	}
-	n := total - proto.HeaderSize - proto.TrailerSize
+	n := end - proto.HeaderSize
 	if h.Type != proto.Ack || !proto.SACKFits(n) || len(bufs) > 1 {
 		return nil, false
 	}
@@ -151,24 +158,24 @@ func sackOf(h *proto.Header, bufs []link.Buf, total int) (sack []byte, ok bool) 
 }
 
 // dispatch handles a packet by its type.
-func (c *Conn) dispatch(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
+func (c *Conn) dispatch(h *proto.Header, bufs []link.Buf, end int) (kept bool) {
 	switch h.Type {
 	case proto.Ack:
 		c.schedule() // an Ack has only a header, which takeAck has handled
 	case proto.Probe:
-		c.handleProbe(total)
+		c.handleProbe(end)
 	case proto.Probed:
-		c.handleProbed(bufs, total)
+		c.handleProbed(bufs, end)
 	default:
-		return c.handleData(h, bufs, total)
+		return c.handleData(h, bufs, end)
 	}
 	return false
 }
 
 // handleData handles a packet with chunks. Then it schedules the connection, because the acknowledgement in the packet
 // may allow more packets to leave.
-func (c *Conn) handleData(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
-	kept = c.receiveData(h, bufs, total)
+func (c *Conn) handleData(h *proto.Header, bufs []link.Buf, end int) (kept bool) {
+	kept = c.receiveData(h, bufs, end)
 	if c.alive() {
 		c.schedule()
 	}
@@ -176,7 +183,7 @@ func (c *Conn) handleData(h *proto.Header, bufs []link.Buf, total int) (kept boo
 }
 
 // receiveData consumes a data packet if its turn has come, holds it if it is early, and drops it if it is a duplicate.
-func (c *Conn) receiveData(h *proto.Header, bufs []link.Buf, total int) (kept bool) {
+func (c *Conn) receiveData(h *proto.Header, bufs []link.Buf, end int) (kept bool) {
 	e, r := c.eng, &c.recv
 	c.ack.packets++
 	c.wantAck()
@@ -192,14 +199,14 @@ func (c *Conn) receiveData(h *proto.Header, bufs []link.Buf, total int) (kept bo
 			return false
 		}
 		switch {
-		case c.consumePacket(bufs, total):
+		case c.consumePacket(bufs, end):
 			c.takeEarly()
 		case c.alive(): // the packet found no receive
-			return c.holdEarly(h.PSN, bufs, total)
+			return c.holdEarly(h.PSN, bufs, end)
 		}
 	default:
 		c.ack.immediate = true
-		return c.holdEarly(h.PSN, bufs, total)
+		return c.holdEarly(h.PSN, bufs, end)
 	}
 	return false
 }
@@ -209,20 +216,24 @@ func (c *Conn) receiveData(h *proto.Header, bufs []link.Buf, total int) (kept bo
 //   - The packet has ended the connection.
 //   - A message in the packet has found no receive. The rest of the packet is handled later: when a receive is posted
 //     and the packet is still held, or when the peer sends the packet again.
-func (c *Conn) consumePacket(bufs []link.Buf, total int) (allHandled bool) {
+func (c *Conn) consumePacket(bufs []link.Buf, end int) (allHandled bool) {
 	var in intake
 	c.eng.catchFaults()
 	defer c.catchIntake(&in, &allHandled)
-	allHandled = c.takeChunks(&in, bufs, total)
+	allHandled = c.takeChunks(&in, bufs, end)
 	in.finished = true
 	return allHandled
 }
 
 // takeChunks does the work of consumePacket. A memory fault in takeChunks raises a panic, which consumePacket recovers.
-func (c *Conn) takeChunks(in *intake, bufs []link.Buf, total int) bool {
+//
+// A packet that found no receive needs one each time that it comes again, because a peer must not change it. Otherwise
+// the connection would wait for a receive, or be given one, that it does not need. So such a change breaks the
+// connection.
+func (c *Conn) takeChunks(in *intake, bufs []link.Buf, end int) bool {
 	var r cursor
 	ch := &in.chunk
-	r.open(bufs, total)
+	r.open(bufs, end)
 	for n := 0; r.bytesLeft > 0; n++ {
 		fault := proto.ReasonProtocol
 		if r.chunk(ch) {
@@ -230,12 +241,14 @@ func (c *Conn) takeChunks(in *intake, bufs []link.Buf, total int) bool {
 			case n < int(c.recv.skippedChunks):
 				r.skip(ch.Len)
 				fault = proto.ReasonNone
+			case ch.Op == proto.OpReady && n > 0: // only the first chunk may be Ready
 			case needsReceive(ch) && c.mustWait():
 				c.recv.skippedChunks, c.recv.notReady, c.ack.immediate = int32(n), true, true
 				c.eng.stats.NotReadySent++
 				c.countRecv()
 				return false
 			default:
+				c.recv.notReady = c.recv.notReady && !needsReceive(ch)
 				fault = c.take(ch, &r)
 			}
 		}
@@ -250,12 +263,19 @@ func (c *Conn) takeChunks(in *intake, bufs []link.Buf, total int) bool {
 			return false
 		}
 	}
-	c.countRecv()
-	if c.recv.nextPSN++; c.recv.early.Packets() > 0 {
-		c.eng.holes.renew(c)
+	if c.recv.notReady {
+		c.rejectPacket(proto.ReasonProtocol, ch, in.done)
+		return false
 	}
-	c.recv.skippedChunks, c.recv.notReady = 0, false
+	c.endPacket()
 	return true
+}
+
+// endPacket moves on to the next packet.
+func (c *Conn) endPacket() {
+	c.countRecv()
+	c.recv.nextPSN++
+	c.recv.skippedChunks = 0
 }
 
 // rejectPacket breaks the connection because of chunk ch. opsDone is the number of the peer's operations that the

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/datxdp/datxdp/wire/internal/list"
-	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
 // scheduler decides when the packets of an engine leave (docs/decisions/0010-one-transmit-scheduler.md).
@@ -33,6 +32,7 @@ type scheduler struct {
 	senders
 	ready    turns // connections with a packet to send
 	partials turns // connections with a partial packet that waits for a token
+	due      turns // connections whose timers are due
 	noFrame  bool  // the link had no frame for the first of these packets
 
 	bucket        time.Duration // tokens, in units of idle time; a token is tokenTime
@@ -45,16 +45,16 @@ type scheduler struct {
 
 // turn is the state of one connection in the scheduler.
 type turn struct {
-	address      *sendAddress               // address of the peer; nil before the connection knows it and after its end
-	nodes        [turnKinds]list.Node[Conn] // positions in the queues of that address
-	receivedMsgs seq.Num                    // number of messages received when this side last began a message
+	address *sendAddress               // address of the peer; nil before the connection knows it and after its end
+	nodes   [turnKinds]list.Node[Conn] // positions in the queues of that address
 }
 
 func newScheduler() scheduler {
 	return scheduler{
-		senders:  senders{make(map[netip.Prefix]*sendAddress), make(map[netip.Prefix]*sendNetwork)},
+		senders:  senders{addresses: make(map[netip.Prefix]*sendAddress), networks: make(map[netip.Prefix]*sendNetwork)},
 		ready:    turns{kind: readyTurns},
 		partials: turns{kind: partialTurns},
+		due:      turns{kind: dueTurns},
 		bucket:   bucketSize * tokenTime,
 	}
 }
@@ -111,7 +111,7 @@ func (c *Conn) requestMode() sendMode {
 	case q.unsent >= c.bodySize():
 		return sendPacket
 	case q.outstanding() <= nagleThreshold:
-		if c.turn.receivedMsgs != c.recv.msn { // response to a message
+		if c.recv.answered != c.recv.msn { // response to a message
 			return sendPacket
 		}
 		return sendPartial
@@ -123,7 +123,8 @@ func (c *Conn) requestMode() sendMode {
 
 // waitsFor returns sendPacket if request w may begin now, and sendCredit if w waits for credit. It returns sendNone if
 // w must wait until earlier reads or atomics have completed. There are two such cases: w has the flag Fence, or w is
-// itself a read or an atomic and the peer serves no more of them at a time.
+// itself a read or an atomic and the peer serves no more of them at a time. It also returns sendNone if w is a bind that
+// has been executed and waits for other engines (see awaitOldKey).
 func (c *Conn) waitsFor(w *work) sendMode {
 	if w.flags&Fence != 0 && c.readsOut > 0 {
 		return sendNone
@@ -135,6 +136,10 @@ func (c *Conn) waitsFor(w *work) sendMode {
 		}
 	case OpRead, OpFetchAdd, OpCmpSwap:
 		if c.readsOut >= c.readsAllowed {
+			return sendNone
+		}
+	case OpBind:
+		if w.executed && c.sq.oldKey != 0 {
 			return sendNone
 		}
 	default:
@@ -203,6 +208,14 @@ func (e *Engine) transmitReady(n, burst int) {
 // sendBurst sends up to n packets. A partial packet that needs a token is queued instead. sendBurst returns the number
 // of packets that have left, and whether the connection could send more now.
 func (c *Conn) sendBurst(n int) (sent int, more bool) {
+	if size := c.eng.caps.Group; size > 0 {
+		g := min(c.cc.Group(), max(size/c.pmtu.Size, 1))
+		if c.waitsForGroup(g) {
+			c.blockedBy(sendWindow)
+			return 0, false
+		}
+		n = min(n, g)
+	}
 	for ; sent < n; sent++ {
 		switch m := c.sendMode(); m {
 		case sendPacket:
@@ -220,6 +233,12 @@ func (c *Conn) sendBurst(n int) (sent int, more bool) {
 	m := c.sendMode()
 	c.blockedBy(m)
 	return sent, m.sends()
+}
+
+// waitsForGroup reports whether the window has no room for a group of n packets yet, and acknowledgements will make room.
+func (c *Conn) waitsForGroup(n int) bool {
+	s := &c.sent
+	return s.Lost() == 0 && s.Pipe() >= n && c.sq.unsent >= n*c.bodySize() && !c.cc.Open(c.eng.now, s.Pipe()+n-1)
 }
 
 // sendOne sends the next packet: a lost one if there is any, otherwise a new one. It reports false if it has sent none.
@@ -318,5 +337,6 @@ func (c *Conn) consumed() bool {
 func (s *scheduler) leave(c *Conn) {
 	s.ready.remove(c)
 	s.partials.remove(c)
+	s.due.remove(c)
 	s.senders.leave(c)
 }

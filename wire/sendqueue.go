@@ -15,6 +15,7 @@ type sendQueue struct {
 	counted  seq.Num  // requests included in unsent
 	nextPos  position // next byte to send
 	ackedPos position // position up to which the peer has acknowledged
+	oldKey   uint32   // key that the bind at nextPos has replaced, while another engine uses it; otherwise 0
 	unsent   int      // bytes not sent yet, chunk headers included
 	msn      seq.Num  // number of the next message
 	binds    bool     // a bind was posted on this connection
@@ -24,7 +25,7 @@ type sendQueue struct {
 func (q *sendQueue) restart() {
 	done := seq.Num(q.doneCount.Load())
 	q.counted, q.nextPos, q.ackedPos = done, position{Op: done}, position{Op: done}
-	q.unsent, q.msn, q.binds = 0, 0, false
+	q.oldKey, q.unsent, q.msn, q.binds = 0, 0, 0, false
 }
 
 // count adds newly posted requests to unsent. It returns their number.

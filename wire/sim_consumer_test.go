@@ -248,7 +248,7 @@ func (s *sim) redial(c *circuit) bool {
 	path, err := from.link.Resolve(to.addr, uint16(x.id))
 	if err == nil {
 		err = from.eng.Connect(x.active.c, Dial{Path: path, Host: to.addr.Addr(), Qual: x.plan.manner.qual(), Port: uint64(x.id),
-			Timeout: x.plan.timeout, Private: x.private, Completions: from.completions()})
+			Timeout: x.plan.timeout, Private: x.private, Completions: from.completions(), Requester: s.w.requester()})
 	}
 	if err != nil {
 		s.fail("connecting: %v", err)

@@ -61,10 +61,11 @@ func (s *session) excused() bool {
 	return s.trouble || s.evil || s.starved || s.shaken && (s.hungUp || s.timedOut || s.gaveUp)
 }
 
-// mayTimeOut reports whether an attempt may take longer than its limit.
+// mayTimeOut reports whether an attempt may take longer than its limit. In secure mode, the peer makes no second request of
+// an attempt, even if it has ended the first one.
 func (e *end) mayTimeOut() bool {
 	s := e.s
-	return s.trouble || s.plan.manner == ignores || s.plan.timeout < 5*time.Second ||
+	return s.sim.w.keys != nil && (s.gaveUp || s.hungUp) || s.trouble || s.plan.manner == ignores || s.plan.timeout < 5*time.Second ||
 		e.h.dozed || e.sim.hosts[s.circuit.host[1]].dozed
 }
 

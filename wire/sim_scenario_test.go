@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/datxdp/datxdp/internal/simlink"
+	"github.com/datxdp/datxdp/wire/internal/seal"
 )
 
 // blackHoles adds events in which a path begins to drop large packets.
@@ -105,12 +106,18 @@ func between(r *rand.Rand, low, high time.Duration) time.Duration {
 func chance(r *rand.Rand, one int) bool { return r.IntN(one) == 0 }
 
 // newSim generates the scenario of a seed and builds its world.
-func newSim(t *testing.T, seed uint64) *sim {
+func newSim(t *testing.T, seed uint64, keys *seal.Limits) *sim {
 	r := rand.New(rand.NewPCG(seed, 99))
 	s := &sim{t: t, seed: seed, r: r}
 	s.sc = drawScenario(r, seed)
-	s.w = newWorld(t, s.sc.net, 0)
+	if n := &s.sc.net.RxFrameSize; keys != nil && *n > 0 {
+		*n = max(*n, minPacket) // every handshake packet must fit into a frame
+	}
+	s.w = newSecureWorld(t, s.sc.net, Limits{}, keys, 0)
 	s.w.limits = s.sc.limits
+	if keys != nil && seed/4%2 == 1 {
+		s.w.late = newLateJobs(seed)
+	}
 	for i := range s.sc.hosts {
 		n := s.w.addNode(netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)}), 17473))
 		s.hosts = append(s.hosts, &simHost{s: s, index: i})
@@ -168,7 +175,20 @@ func drawNet(r *rand.Rand, seed uint64) simlink.Config {
 			cfg.MarkFrames = 1 + r.IntN(cfg.QueueFrames)
 		}
 	}
+	drawGroups(&cfg)
 	return cfg
+}
+
+// drawGroups makes half of the networks whose packets have one frame move groups of packets. It has random numbers of its
+// own, so the other networks are those that their seeds had before there were groups.
+func drawGroups(cfg *simlink.Config) {
+	r := rand.New(rand.NewPCG(cfg.Seed, 98))
+	if cfg.MTU > cfg.FrameSize || chance(r, 2) {
+		return
+	}
+	cfg.Group = pick(r, 2*cfg.MTU, 12_000, 65_000)
+	cfg.Blocks = pick(r, 1, 4, 16)
+	cfg.RxWindow = pick(r, 0, 20, 32, 100)
 }
 
 func drawConn(r *rand.Rand) ConnConfig {

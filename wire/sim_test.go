@@ -7,11 +7,14 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/datxdp/datxdp/wire/internal/seal"
 )
 
 // defaultSeeds is the number of scenarios that go test runs. make sim runs more.
@@ -29,7 +32,7 @@ const defaultSeeds = 1000
 // runs the first n scenarios, and DATXDP_SEED=i runs only scenario i.
 func TestScenarios(t *testing.T) {
 	first, n := seedRange(t)
-	var failed atomic.Int32
+	var failed, grouped atomic.Int32
 	t.Run("seed", func(t *testing.T) {
 		for seed := first; seed < first+n; seed++ {
 			t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
@@ -40,11 +43,16 @@ func TestScenarios(t *testing.T) {
 						fmt.Printf("seed %d failed; again with: DATXDP_SEED=%d go test ./wire -count=1 -run TestScenarios\n", seed, seed)
 					}
 				}()
-				runScenario(t, seed)
+				if runScenario(t, seed, nil) {
+					grouped.Add(1)
+				}
 			})
 		}
 	})
 	fmt.Printf("%d seeds, %d failures\n", n, failed.Load())
+	if k := uint64(grouped.Load()); n >= defaultSeeds && k < n/8 {
+		t.Errorf("packets arrived in groups in %d of %d scenarios", k, n)
+	}
 }
 
 // seedRange returns the range of scenarios to run.
@@ -92,8 +100,9 @@ const (
 	maxVirtual = 20 * time.Minute
 )
 
-func runScenario(t *testing.T, seed uint64) {
-	s := newSim(t, seed)
+// runScenario runs the scenario of a seed. It reports whether packets arrived in groups.
+func runScenario(t *testing.T, seed uint64, keys *seal.Limits) (groups bool) {
+	s := newSim(t, seed, keys)
 	defer func() {
 		if p := recover(); p != nil {
 			s.fail("panic: %v\n%s", p, debug.Stack())
@@ -105,6 +114,7 @@ func runScenario(t *testing.T, seed uint64) {
 	s.settle()
 	s.judge()
 	s.leftovers()
+	return slices.ContainsFunc(s.hosts, func(h *simHost) bool { return h.link.Stats().RxGroups > 0 })
 }
 
 func (s *sim) now() int64 { return s.w.net.Now() }

@@ -61,24 +61,20 @@ func (h *Host) NewSharedQueue(cfg SharedConfig) *SharedQueue {
 	return q
 }
 
-// Post queues a receive. If a waiting connection may now take a receive, Post returns that connection, and the caller
-// must kick the engine of the connection.
+// Post queues a receive. If a waiting connection may have it, Post gives it to that connection and returns the connection.
+// The caller must kick the engine of the connection.
 func (q *SharedQueue) Post(segs []Segment, cookie uint64) (waits *Conn, err error) {
 	n, err := q.host.checkSegments(q.ring.maxSeg.Load(), q.zone, segs, LocalWrite, maxOperation)
 	if err != nil {
 		return nil, err
 	}
 	q.ring.mu.Lock()
-	err = q.ring.post(&work{cookie: cookie, op: OpRecv, flags: shared, length: n}, segs)
-	if err == nil {
-		q.fair.Put()
-	}
-	waits = q.fair.Next().conn
-	q.ring.mu.Unlock()
-	if err != nil {
+	defer q.ring.mu.Unlock()
+	if err = q.ring.post(&work{cookie: cookie, op: OpRecv, flags: shared, length: n}, segs); err != nil {
 		return nil, err
 	}
-	return waits, nil
+	q.fair.Put()
+	return q.give().conn, nil
 }
 
 // nextRecv returns the number of the oldest receive that is not taken. The caller holds the mutex.
@@ -148,26 +144,24 @@ func (q *SharedQueue) isLow() bool {
 	return true
 }
 
-// take moves the oldest receive to connection c. It reports false if c has to wait for a receive.
+// take moves a receive to connection c: the one that was given to c, or the oldest. It reports false if c has to wait.
 func (q *SharedQueue) take(c *Conn) bool {
-	s, r := c.srq, &q.ring
-	r.mu.Lock()
+	s, now := c.srq, c.eng.now
+	q.ring.mu.Lock()
 	if !s.flow.Added() {
 		q.addFlow(c)
 	}
-	n := q.nextRecv()
-	ok := q.fair.Take(&s.flow, waiter{c, c.eng}, c.eng.now)
-	below := false
-	if ok {
-		w := r.at(n)
-		s.work = *w
-		if w.nseg > 1 {
-			copy(s.segs, r.segments(n, w))
-		}
-		below = q.isLow()
+	given, n := s.flow.Given(), q.nextRecv()
+	ok := q.fair.Take(&s.flow, waiter{c, c.eng}, now)
+	switch {
+	case given: // it stays counted as held, because its packet may come later
+		q.fair.Hold(&s.flow, c.recv.off, now)
+	case ok:
+		q.load(s, n)
 	}
-	next := q.fair.Next()
-	r.mu.Unlock()
+	below := ok && q.isLow()
+	next := q.give()
+	q.ring.mu.Unlock()
 	if ok {
 		s.holdsReceive.Store(true)
 		s.takenCount++
@@ -179,6 +173,47 @@ func (q *SharedQueue) take(c *Conn) bool {
 	return ok
 }
 
+// untake returns to the queue a receive that connection c has taken and will not complete.
+func (q *SharedQueue) untake(c *Conn) {
+	q.ring.mu.Lock()
+	q.fair.Put()
+	q.unload(c.srq)
+	next := q.give()
+	q.ring.mu.Unlock()
+	c.eng.wake(next)
+}
+
+// give gives the oldest receive to the connection that is served next, if one waits and may take a receive. It returns
+// that connection, which takes the receive when its doorbell rings. The caller holds the mutex.
+func (q *SharedQueue) give() waiter {
+	n := q.nextRecv()
+	w := q.fair.Give()
+	if w.conn != nil {
+		q.load(w.conn.srq, n)
+	}
+	return w
+}
+
+// load copies receive n to a connection. The caller holds the mutex.
+func (q *SharedQueue) load(s *sharedRecv, n seq.Num) {
+	w := q.ring.at(n)
+	s.work = *w
+	if w.nseg > 1 {
+		copy(s.segs, q.ring.segments(n, w))
+	}
+}
+
+// unload copies the receive of a connection that does not complete it to the place of the oldest receive. That place is
+// free, because the receive has not completed. The caller holds the mutex.
+func (q *SharedQueue) unload(s *sharedRecv) {
+	n := q.nextRecv()
+	w := q.ring.at(n)
+	*w = s.work
+	if w.nseg > 1 {
+		copy(q.ring.segments(n, w), s.segs)
+	}
+}
+
 // addFlow adds c to the flows of its peer. The caller holds the mutex.
 func (q *SharedQueue) addFlow(c *Conn) {
 	addr, network := holders(c.peerAddr)
@@ -188,13 +223,17 @@ func (q *SharedQueue) addFlow(c *Conn) {
 // remove removes c, which has ended, from the flows of the queue.
 func (q *SharedQueue) remove(c *Conn) {
 	q.ring.mu.Lock()
+	given := c.srq.flow.Given()
 	q.fair.Remove(&c.srq.flow, c.recv.off, c.eng.now)
-	next := q.fair.Next()
+	if given {
+		q.unload(c.srq)
+	}
+	next := q.give()
 	q.ring.mu.Unlock()
 	c.eng.wake(next)
 }
 
-// wake rings the doorbell of a connection that waited, so that its engine looks for the receive that is now available.
+// wake rings the doorbell of a connection that waited, so that its engine takes the receive that was given to it.
 func (e *Engine) wake(w waiter) {
 	if w.conn == nil {
 		return

@@ -12,7 +12,9 @@ type sharedRecv struct {
 	q      *SharedQueue
 	notice func(Notice)
 
-	holdsReceive atomic.Bool // the connection holds a receive for an arriving message; work and segs are a copy of it
+	// The fields work and segs are a copy of the receive that was given to the connection or that it holds. The queue's
+	// mutex guards them until the connection takes the receive.
+	holdsReceive atomic.Bool // the connection has taken a receive for an arriving message
 	work         work
 	segs         []Segment
 
@@ -62,7 +64,7 @@ func (s *sharedRecv) packetDone(c *Conn) {
 		s.countedTaken = s.takenCount
 		q.fair.Hold(f, c.recv.off, now)
 	}
-	next := q.fair.Next()
+	next := q.give()
 	q.ring.mu.Unlock()
 	if held {
 		c.setDeadline(now.Add(q.fair.Timeout()))
@@ -110,13 +112,18 @@ func (c *Conn) CheckMarks() {
 	}
 }
 
-// flush completes the held receive of a message whose rest will not arrive.
+// flush completes the held receive of a message whose rest will not arrive. If the consumer has freed the connection, no
+// completion tells it that the memory of the receive is free, so the receive returns to the queue.
 func (s *sharedRecv) flush(c *Conn) {
-	if s.holdsReceive.Load() {
-		w := &s.work
-		c.completions.Recv.push(c.eng, &Completion{Conn: c, Cookie: w.cookie, Op: OpRecv, Status: StatusFlushed, Flags: w.flags})
-		s.holdsReceive.Store(false)
+	if !s.holdsReceive.Swap(false) {
+		return
 	}
+	if c.completions.Recv == nil {
+		s.q.untake(c)
+		return
+	}
+	w := &s.work
+	c.completions.Recv.push(c.eng, &Completion{Conn: c, Cookie: w.cookie, Op: OpRecv, Status: StatusFlushed, Flags: w.flags})
 }
 
 // Settled notes that the consumer has dequeued the completion, or that the completion was lost.

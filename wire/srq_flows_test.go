@@ -13,7 +13,7 @@ func (p *depot) checkFlows(t *testing.T, conns []*Conn) {
 	t.Helper()
 	held, waiting := 0, 0
 	for _, c := range conns {
-		if c.srq.flow.Holds() {
+		if c.srq.flow.Holds() || c.srq.flow.Given() {
 			held++
 		}
 		if c.srq.flow.Waits() {

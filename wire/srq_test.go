@@ -10,14 +10,17 @@ import (
 // depot is a shared queue of a node with the memory of its receives. The receive with cookie i has place i.
 type depot struct {
 	*SharedQueue
-	n    *node
-	mem  memory
-	size int
-	lows int
+	n            *node
+	mem          memory
+	size, stride int
+	lows         int
 }
 
-func newDepot(n *node, receives, size int) *depot {
-	p := &depot{n: n, mem: n.memory(receives * size), size: size}
+func newDepot(n *node, receives, size int) *depot { return newDepotAt(n, receives, size, size) }
+
+// newDepotAt makes a depot whose places begin stride bytes after each other.
+func newDepotAt(n *node, receives, size, stride int) *depot {
+	p := &depot{n: n, mem: n.memory(size + (receives-1)*stride), size: size, stride: stride}
 	p.SharedQueue = n.host.NewSharedQueue(SharedConfig{Zone: 1, MaxRecv: receives, MaxRecvIOV: 2, Low: func() { p.lows++ }})
 	return p
 }
@@ -25,7 +28,7 @@ func newDepot(n *node, receives, size int) *depot {
 // add posts receive i with two segments and wakes the connection that waits for it.
 func (p *depot) add(i int) {
 	p.n.t.Helper()
-	at := i * p.size
+	at := i * p.stride
 	waits, err := p.Post(append(p.mem.seg(at, 1), p.mem.seg(at+1, p.size-1)...), uint64(i))
 	if err != nil {
 		p.n.t.Fatalf("receive %d: %v", i, err)
@@ -35,7 +38,7 @@ func (p *depot) add(i int) {
 	}
 }
 
-func (p *depot) place(cookie uint64) []byte { return p.mem.mem[int(cookie)*p.size:][:p.size] }
+func (p *depot) place(cookie uint64) []byte { return p.mem.mem[int(cookie)*p.stride:][:p.size] }
 
 func (p *depot) counts(t *testing.T, available, outstanding int) {
 	t.Helper()
@@ -95,7 +98,8 @@ func (w *world) answer(n *node, with []*Conn) {
 }
 
 // A waiting connection must get a receive as soon as a receive is posted, before connections that begin to wait later,
-// and long before its sender tries again. A post wakes the first waiting connection, which wakes the next one.
+// and long before its sender tries again. A post gives the receive to the first waiting connection, unless its peer has
+// its share. Then the receive is given when an earlier one is free.
 func TestSharedQueueWakes(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: 5 * time.Microsecond}, 2)
 	const conns = 10
@@ -107,19 +111,28 @@ func TestSharedQueueWakes(t *testing.T) {
 		w.run(10 * time.Microsecond)
 	}
 	w.run(200 * time.Millisecond) // by now the senders try again every 50 ms
+	told := 0
 	for i := range conns - 1 {
 		at := p.mem.seg(i*100, 100)
 		waits, err := p.Post(at, uint64(i))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if waits != to[0] {
+		if waits == nil {
+			continue
+		}
+		if waits != to[told] {
 			t.Fatalf("post %d tells another than the first of the line", i)
 		}
+		told++
+		b.eng.Ring(waits)
+	}
+	if told != conns/2 {
+		t.Errorf("the posts tell %d connections, want %d", told, conns/2)
 	}
 	late := from[conns-1]
 	a.post(late, late.PostSend(src.seg(0, 100), 0, Suppress))
-	w.run(200 * time.Microsecond) // it wakes the first waiting connection too
+	w.run(200 * time.Microsecond)
 	var c Completion
 	for i := range conns - 1 {
 		if !b.recv.Pop(&c) || c.Conn != to[i] || c.Cookie != uint64(i) {
@@ -132,7 +145,7 @@ func TestSharedQueueWakes(t *testing.T) {
 	}
 }
 
-// A waiting connection is told of a free receive, but ends without taking it. The next waiting connection must get the
+// A waiting connection was given a receive, but ends without taking it. The next waiting connection must get the
 // receive. A connection that has ended must no longer count as waiting.
 func TestSharedQueueLeave(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: 5 * time.Microsecond}, 2)
@@ -144,7 +157,7 @@ func TestSharedQueueLeave(t *testing.T) {
 		w.run(10 * time.Microsecond)
 	}
 	w.run(200 * time.Millisecond)
-	if waits, err := p.Post(p.mem.seg(0, 100), 7); err != nil || waits != to[0] {
+	if waits, err := p.Post(append(p.mem.seg(0, 1), p.mem.seg(1, 99)...), 7); err != nil || waits != to[0] {
 		t.Fatal(waits, err)
 	}
 	if err := b.eng.Disconnect(to[0], false); err != nil {
@@ -159,4 +172,32 @@ func TestSharedQueueLeave(t *testing.T) {
 		t.Errorf("%d connections wait, %v", p.fair.Waiting(), err)
 	}
 	p.counts(t, 0, 0)
+}
+
+// TestSharedQueueDrop frees connections that hold a receive for an unfinished message. Each receive returns to the
+// queue, because no completion tells the consumer that its memory is free, and the next message gets it.
+func TestSharedQueueDrop(t *testing.T) {
+	const size = 64 << 10
+	w := newWorld(t, simlink.Config{Seed: 1, Delay: 5 * time.Microsecond}, 2)
+	a, b := w.nodes[0], w.nodes[1]
+	p, from, to := w.sharing(plain, 4, 2, size, nil)
+	p.add(0)
+	p.add(1)
+	src := a.memory(size).fill(randSource(2))
+	for i, c := range to[:3] {
+		a.post(from[i], from[i].PostSend(src.seg(0, size), 1, 0))
+		w.until("first packet", time.Second, func() bool {
+			n, _ := c.Receiving()
+			return n == 1
+		})
+		b.eng.Drop(c)
+		p.counts(t, 2, 2)
+	}
+	a.post(from[3], from[3].PostSend(src.seg(0, size), 2, 0))
+	var got Completion
+	w.until("message", time.Second, func() bool { return b.recv.Pop(&got) })
+	if got.Status != StatusSuccess || got.Conn != to[3] || string(p.place(got.Cookie)) != string(src.mem) {
+		t.Errorf("the message completes with %+v", got)
+	}
+	p.counts(t, 1, 1)
 }

@@ -20,6 +20,8 @@ type Counters struct {
 	BadChecksum            uint64
 	UnknownConnection      uint64 // packets whose connection ID is unknown, or whose tag or address is not the peer's
 	Forged                 uint64 // packets with the peer's tag and address, but impossible numbers
+	Replayed               uint64 // packets of a secure connection that were opened before, or are below its replay window
+	Unopened               uint64 // packets of a secure connection that do not authenticate, or have no key
 	Strays                 uint64 // packets for a connection of another engine
 	StraysDropped          uint64 // strays dropped because that engine's ring was full
 	ProtectionErrors       uint64 // remote accesses denied
@@ -38,6 +40,7 @@ type Counters struct {
 	Unreachable            uint64 // ICMP reports that a peer's UDP port is closed
 	UnreachableIgnored     uint64 // of these, reports that quote no packet of a connection
 	ConnRequestsDropped    uint64 // connection requests dropped: too many half-open, or a blocked address
+	RepliesPaused          uint64 // replies without a connection not sent, because replies to that address took too long
 	Polls, EmptyPolls      uint64 // all polls, and those in which no packet came or left
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/datxdp/datxdp/internal/simlink"
 	"github.com/datxdp/datxdp/link"
+	"github.com/datxdp/datxdp/wire/internal/seal"
 )
 
 // crosswise is a link whose packets arrive on another link, as if RSS had chosen another queue than we did.
@@ -29,8 +30,10 @@ func (c crosswise) Send(b []link.Buf) {
 }
 
 // A connection must work if all its packets arrive on the wrong one of two queues.
-func TestStraysCross(t *testing.T) {
-	w := newWorld(t, simlink.Config{Delay: time.Microsecond}, 1)
+func TestStraysCross(t *testing.T) { straysCross(t, nil) }
+
+func straysCross(t *testing.T, keys *seal.Limits) {
+	w := newSecureWorld(t, simlink.Config{Delay: time.Microsecond}, Limits{}, keys, 1)
 	a := w.nodes[0]
 	l := [2]*simlink.Link{}
 	for i := range l {
@@ -40,6 +43,7 @@ func TestStraysCross(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.secure(h)
 	var nodes [2]*node
 	for i := range nodes {
 		n := &node{t: t, host: h, link: l[i], addr: l[i].Local()}

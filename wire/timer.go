@@ -14,7 +14,8 @@ import (
 type deadline uint8
 
 const (
-	deadlineAck          deadline = iota // delayed acknowledgement
+	deadlineEarly        deadline = iota // early packets whose turn has come
+	deadlineAck                          // delayed acknowledgement
 	deadlineRtx                          // retransmission timeout, or repeat of the epoch change
 	deadlineChallengeAck                 // repeat of a challenge ACK
 	deadlineProgress                     // unfinished message that holds a receive of a shared queue
@@ -22,6 +23,7 @@ const (
 	deadlineCredit                       // message that waits for credit or for a receive of the peer
 	deadlineKeepAlive                    // keep-alive
 	deadlineMTU                          // search for the path MTU
+	deadlineKeys                         // end of a key of secure mode
 	numDeadlines
 )
 
@@ -49,12 +51,37 @@ func (e *Engine) expire(slot int32) {
 		s.conn.timerAt = never
 		s.conn.tick()
 	case s.linger != nil:
-		if l := s.linger; l.tries >= closeTries || e.closedSince(l.path, l.lastHeard) != nil {
+		if l := s.linger; l.tries >= closeTries || l.keys == nil && e.closedSince(l.path, l.lastHeard) != nil {
 			e.endLinger(slot, l)
 			return
 		}
 		e.sendClose(slot, s.linger)
 	}
+}
+
+// timerDue queues the connection of a slot, whose timer is due. If the connection has armed its timer after it became a
+// linger, timerDue repeats Close.
+func (e *Engine) timerDue(slot int32) {
+	if c := e.table.slots[slot].conn; c != nil {
+		e.sched.due.push(c)
+		return
+	}
+	e.expire(slot)
+}
+
+// tickDue handles the timers of queued connections in turns, until they have used up left. A timer that sends a packet or
+// ends its connection uses idleTimers, and another timer uses 1. tickDue returns what is left, but at least 0.
+func (e *Engine) tickDue(left int) int {
+	e.earlyLeft = maxReceive
+	for q := &e.sched.due; left > 0 && !q.empty(); left-- {
+		c, sent := q.nextConn(), e.stats.TxPackets
+		q.pop(c)
+		c.timerAt = never
+		if c.tick(); e.stats.TxPackets != sent || c.State() == Closed {
+			left -= idleTimers - 1
+		}
+	}
+	return max(left, 0)
 }
 
 // tick handles the connection's timer and arms it again.
@@ -81,6 +108,7 @@ func (c *Conn) tickHello(gaveUp Kind) {
 	case now >= d.deadline && c.peerKnown:
 		c.finish(gaveUp, proto.Goodbye{})
 	case now >= d.deadline:
+		c.breakReason = d.opening.reason()
 		c.end(gaveUp, StatusFlushed)
 	case now < d.nextTry:
 		c.setDeadline(min(d.nextTry, d.deadline))
@@ -116,6 +144,8 @@ func (c *Conn) tickTraffic() {
 // checkDeadline handles deadline d if it has passed. It returns the time at which d passes next, or the constant never.
 func (c *Conn) checkDeadline(d deadline) Time {
 	switch d {
+	case deadlineEarly:
+		return c.dueEarly()
 	case deadlineAck:
 		return c.dueAck()
 	case deadlineRtx:
@@ -135,6 +165,8 @@ func (c *Conn) checkDeadline(d deadline) Time {
 		return c.dueKeepAlive()
 	case deadlineMTU:
 		return c.dueMTU()
+	case deadlineKeys:
+		return c.dueKeys()
 	default:
 		return never
 	}
@@ -198,7 +230,7 @@ func (c *Conn) dueCredit() Time {
 		return never
 	case f.rnr.waiting && f.rnr.endsAt <= now:
 		c.retryReceiver()
-		return never // the retransmission timer runs
+		return now.Add(c.rto()) // also if the congestion window delays the packet
 	case f.rnr.waiting:
 		return f.rnr.endsAt
 	}

@@ -1,17 +1,32 @@
 package wire
 
-import "testing"
+import (
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/internal/simlink"
+)
 
 // timed is a set of timers that records which have fired.
 type timed struct {
 	timers
+	queue []int32
 	fired map[int32]int
 }
 
 func newTimed() *timed {
 	x := &timed{fired: map[int32]int{}}
-	x.timers = newTimers(0, func(slot int32) { x.fired[slot]++ })
+	x.timers = newTimers(0, func(slot int32) { x.queue = append(x.queue, slot) }, x.work, func(slot int32) { x.fired[slot]++ })
 	return x
+}
+
+// work fires timers that are due. Each does work.
+func (x *timed) work(left int) int {
+	for ; left > 0 && len(x.queue) > 0; left -= idleTimers {
+		x.fired[x.queue[0]]++
+		x.queue = x.queue[1:]
+	}
+	return left
 }
 
 // count returns the number of timers from slot first to slot last that have fired.
@@ -68,4 +83,18 @@ func TestTimerChangesWheel(t *testing.T) {
 			t.Error("a timer is left")
 		}
 	}
+}
+
+// A connection may arm its timer when it has just become a linger. The linger still repeats Close and ends.
+func TestTimerOfLinger(t *testing.T) {
+	w := newWorld(t, simlink.Config{Seed: 1, Delay: 5 * time.Microsecond}, 2)
+	_, cb := w.pair(plain)
+	a, b := w.nodes[0], w.nodes[1]
+	w.net.SetLoss(b.addr, a.addr, 1)
+	slot := cb.slot
+	if err := b.eng.Disconnect(cb, false); err != nil {
+		t.Fatal(err)
+	}
+	b.eng.timers.set(slot, b.eng.now.Add(time.Millisecond), 0)
+	w.until("the end of the linger", time.Minute, func() bool { return b.eng.table.slots[slot].linger == nil })
 }

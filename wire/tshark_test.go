@@ -141,7 +141,8 @@ func (f *pdmlField) item(name string, start int) item {
 	switch name {
 	case "crc.good", "crc.bad", "malformed", "cut", "ended": // expert items have no place in the packet
 		return item{Name: name}
-	case "sack", "chunk.payload", "hello.private", "hello.option.value", "probe.padding", "body":
+	case "sack", "chunk.payload", "hello.private", "hello.option.value", "hello.option.server_key", "hello.option.key_id",
+		"hello.option.head", "probe.padding", "body", "sealed", "seal":
 		return item{name, f.Pos - start, f.Size, f.Value}
 	case "chunk", "hello", "hello.option", "goodbye":
 		return item{name, f.Pos - start, f.Size, ""}

@@ -6,10 +6,10 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/list"
 )
 
-// turns is a queue of connections that want to send. Turns go round robin to networks, within a network round robin to
-// addresses, and within an address round robin to connections (hierarchical round robin). So an address with many
-// connections gets no more turns than an address with one. A host that uses every address of its network delays its
-// neighbours in that network, but no peer of another network.
+// turns is a queue of connections that want to send, or whose timers are due. Turns go round robin to networks, within
+// a network round robin to addresses, and within an address round robin to connections (hierarchical round robin). So
+// an address with many connections gets no more turns than an address with one. A host that uses every address of its
+// network delays its neighbours in that network, but no peer of another network.
 //
 // The data path uses no map: a connection has a pointer to its address, and an address to its network.
 type turns struct {
@@ -24,6 +24,7 @@ type turnKind uint8
 const (
 	readyTurns   turnKind = iota // scheduler.ready
 	partialTurns                 // scheduler.partials
+	dueTurns                     // scheduler.due
 	turnKinds
 )
 
@@ -31,6 +32,8 @@ const (
 type sendNetwork struct {
 	prefix    netip.Prefix
 	addresses int // addresses with connections
+	held      earlyFrames
+	holders   earlyHeap[*sendAddress] // addresses that hold early packets
 	queued    [turnKinds]struct {
 		node      list.Node[sendNetwork]
 		addresses list.List[sendAddress] // addresses with a queued connection, in the order of their turns
@@ -42,6 +45,8 @@ type sendAddress struct {
 	prefix  netip.Prefix
 	network *sendNetwork
 	conns   int // connections of the address
+	held    earlyFrames
+	holders earlyHeap[*Conn] // connections that hold early packets
 	queued  [turnKinds]struct {
 		node  list.Node[sendAddress]
 		conns list.List[Conn] // queued connections, in the order of their turns
@@ -108,10 +113,12 @@ func (t *turns) pop(c *Conn) {
 	t.remove(c)
 }
 
-// senders holds the addresses and networks of the connections of an engine.
+// senders holds the addresses and networks of the connections of an engine. They share the turns of the engine and its
+// frames for early packets (see earlyFrames).
 type senders struct {
 	addresses map[netip.Prefix]*sendAddress
 	networks  map[netip.Prefix]*sendNetwork
+	holders   earlyHeap[*sendNetwork] // networks that hold early packets
 }
 
 // join adds c to the connections of its address. A connection joins before it sends data packets.

@@ -81,12 +81,12 @@ func TestTurnsGoByNetworkAndAddress(t *testing.T) {
 	}
 }
 
-// The two queues of an engine must agree with a set of connections, whatever joins, waits and leaves.
+// The queues of an engine must agree with a set of connections, whatever joins, waits and leaves.
 func TestTurnsAgainstModel(t *testing.T) {
 	for seed := range uint64(50) {
 		r := randSource(seed)
 		w := newNamed()
-		queues := [turnKinds]turns{{kind: readyTurns}, {kind: partialTurns}}
+		queues := [turnKinds]turns{{kind: readyTurns}, {kind: partialTurns}, {kind: dueTurns}}
 		var all []*Conn
 		var want [turnKinds][]*Conn
 		drop := func(k turnKind, c *Conn) {

@@ -7,7 +7,7 @@ import (
 )
 
 // bodySize returns the number of bytes that fit into the body of a full packet.
-func (c *Conn) bodySize() int { return c.pmtu.Size - proto.HeaderSize - proto.TrailerSize }
+func (c *Conn) bodySize() int { return c.pmtu.Size - proto.HeaderSize - c.keys.trailer() }
 
 // sendNext builds the next new packet. It reports false if it has built none.
 func (c *Conn) sendNext() bool {
@@ -54,7 +54,7 @@ func (c *Conn) buildPacket(f *recovery.Packet, psn seq.Num, fresh bool) (built b
 // fillPacket does the work of buildPacket. A memory fault in fillPacket raises a panic, which buildPacket recovers.
 func (c *Conn) fillPacket(p *packet, f *recovery.Packet, psn seq.Num, fresh bool) bool {
 	e := c.eng
-	if !e.begin(p, c.path, c.pmtu.Size) {
+	if !e.begin(p, c.path, c.pmtu.Size, c.keys) {
 		return false
 	}
 	room := p.bytesLeft
@@ -134,6 +134,9 @@ func (c *Conn) cutRequests(p *packet, from, to position, fresh bool) (position, 
 			if fresh && !c.bindWindow(from.Op, w) {
 				return from, false
 			}
+			if fresh && c.sq.oldKey != 0 {
+				break
+			}
 			from = position{Op: from.Op + 1}
 			continue
 		}
@@ -171,7 +174,7 @@ func (c *Conn) countFirstSend(w *work, off uint32, n int) {
 		case OpSend, OpWriteImm:
 			w.msn = q.msn
 			q.msn++
-			c.turn.receivedMsgs = c.recv.msn
+			c.recv.answered = c.recv.msn
 		case OpRead, OpFetchAdd, OpCmpSwap:
 			w.arrivedBytes, w.executed = 0, false
 			if c.readsOut++; c.readsOut == 1 {

@@ -36,12 +36,14 @@ type portReports struct {
 	batch [reportBatch]link.Report
 	known [maxClosedPorts]closedPort
 	n     int // entries of known in use
+	turn  int // entry of known whose connections the engine searches next
 }
 
 const (
 	// maxClosedPorts bounds the closed ports for which the engine searches the connection table. If ICMP reports more
-	// ports as unreachable, the engine does not search for connections to the additional ports. Such a connection
-	// breaks only after two reports that quote its own packets.
+	// ports as unreachable, a port of an address or network with fewer places replaces one of an address or network with
+	// more (see newPlace). The engine does not search for connections to the other ports. Such a connection breaks only
+	// after two reports that quote its own packets.
 	maxClosedPorts = 8
 	// reportBatch bounds the reports that one Poll handles.
 	reportBatch = 16
@@ -75,10 +77,11 @@ func (e *Engine) takePortReports() {
 	if r.n == 0 {
 		return
 	}
-	for i := range r.known[:r.n] {
-		if k := &r.known[i]; k.toSearch > 0 {
+	for range r.n { // one port in each Poll, in turns
+		r.turn = (r.turn + 1) % r.n
+		if k := &r.known[r.turn]; k.toSearch > 0 {
 			e.searchTable(k)
-			break // one port in each Poll
+			break
 		}
 	}
 	r.forget(e.now)
@@ -93,17 +96,17 @@ func (e *Engine) handlePortReport(report *link.Report) bool {
 	if h.Type == proto.Connect {
 		return e.handleConnectReport(report, &h)
 	}
-	name, ok := e.host.peers.find(peerKey{addressOf(report.To.Addr()), h.CID, h.Tag})
+	name, ok := e.host.peers.find(e.peerKey(addressOf(report.To.Addr()), h.CID, h.Tag))
 	if !ok || report.To != name.at {
 		return false
 	}
 	c := e.lookup(name.cid) // nil if the connection belongs to another engine, or only its linger is left
 	asks := c != nil && c.alive()
-	if asks && !c.hasSent(h.PSN) {
+	if asks && !(c.isOurTag(h.Tag) && c.hasSent(h.PSN)) {
 		return false
 	}
 	e.portReports.noteClosed(report.To, h.TS, e.now, len(e.table.slots))
-	if asks && c.handleLostReport(h.TS) {
+	if asks && c.handleLostReport(h.TS, h.Tag) {
 		c.peerEnded()
 	}
 	return true
@@ -129,6 +132,8 @@ func (e *Engine) handleConnectReport(report *link.Report, h *proto.Header) bool 
 func (c *Conn) connectPortClosed(sentTS uint32) {
 	d, grace := &c.dial, c.host.limits.ListenGrace
 	switch {
+	case d.opening != nil:
+		d.opening.hint = BreakPort
 	case d.graceEnd == 0:
 		d.graceEnd = c.eng.now.Add(grace)
 	case c.eng.now >= d.graceEnd && c.eng.sentSince(sentTS, d.graceEnd.Add(1<<clock.StampShift-grace)):
@@ -151,10 +156,47 @@ func (r *portReports) noteClosed(dest netip.AddrPort, sentTS uint32, now Time, s
 			return
 		}
 	}
-	if r.n < len(r.known) {
-		r.known[r.n] = closedPort{at: dest, sent: sentTS, lastReport: now, toSearch: slots}
-		r.n++
+	if k := r.newPlace(dest); k != nil {
+		*k = closedPort{at: dest, sent: sentTS, lastReport: now, toSearch: slots}
 	}
+}
+
+// newPlace returns a place for a port that has none, or nil. If all places are taken, the port gets a place of a network
+// that has at least two more than the network of the port. Otherwise it gets a place of an address that has at least two
+// more than the address of the port. The place whose last report is the oldest is replaced. So a peer that forges
+// reports about its own ports takes no place from others.
+func (r *portReports) newPlace(dest netip.AddrPort) (place *closedPort) {
+	if r.n < len(r.known) {
+		r.n++
+		return &r.known[r.n-1]
+	}
+	addr, network := r.places(dest)
+	for i := range r.known {
+		k := &r.known[i]
+		byAddr, byNetwork := r.places(k.at)
+		if byNetwork <= network+1 && (byNetwork < network || byAddr <= addr+1) {
+			continue
+		}
+		if place == nil || k.lastReport < place.lastReport {
+			place = k
+		}
+	}
+	return place
+}
+
+// places returns how many places of known the address of a port has, and how many the network of that address has.
+func (r *portReports) places(at netip.AddrPort) (byAddr, byNetwork int) {
+	addr, network := holders(addressOf(at.Addr()))
+	for i := range r.known[:r.n] {
+		a, n := holders(addressOf(r.known[i].at.Addr()))
+		if a == addr {
+			byAddr++
+		}
+		if n == network {
+			byNetwork++
+		}
+	}
+	return byAddr, byNetwork
 }
 
 // searchTable looks in a part of the connection table for connections to a closed port. On an established
@@ -225,7 +267,7 @@ func (c *Conn) peerEnded() {
 // peerGone reports whether the peer process is known to have ended after it sent its last packet.
 func (c *Conn) peerGone() bool {
 	k := c.eng.closedSince(c.path, c.lastHeard)
-	return k != nil && k.peerEnded
+	return k != nil && k.peerEnded && c.keys == nil
 }
 
 // next returns when Poll must run to continue the search even if no report comes: now or never.

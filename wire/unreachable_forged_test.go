@@ -146,3 +146,50 @@ func TestAttackForgedUnreachableOfStrangers(t *testing.T) {
 		t.Errorf("%d ports are still kept", a.eng.portReports.n)
 	}
 }
+
+// Attack 27: a host reports all the time that the ports of its own connections are closed. Another peer's process ends,
+// and its kernel sends six reports and then one a second. All connections to it must end within seconds.
+func TestAttackReportsOfOwnPorts(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		port func(i int) netip.AddrPort
+	}{
+		{"an address", func(i int) netip.AddrPort {
+			return netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, 1}), uint16(i+1))
+		}},
+		{"a network", func(i int) netip.AddrPort { return netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}), 1) }},
+		{"the peer's network", func(i int) netip.AddrPort {
+			return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, 200}), uint16(i+1))
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := newWorldOf(t, simlink.Config{Delay: 20 * time.Microsecond, Refuse: true, RefuseSlowly: true}, Limits{}, 2)
+			a, b := w.nodes[0], w.nodes[1]
+			var all []*Conn
+			for range 40 {
+				ca, _ := w.pair(plain)
+				all = append(all, ca)
+			}
+			w.exactly(time.Second)
+			foe := func() {
+				now := Time(w.net.Now())
+				for i := range maxClosedPorts {
+					a.eng.portReports.noteClosed(tc.port(i), now.Stamp(), now, len(a.eng.table.slots))
+				}
+			}
+			foe()
+			w.crash(b)
+			src, dst := a.memory(64), b.memory(64)
+			a.post(all[0], all[0].PostWrite(src.seg(0, 64), 1, dst.at(0), 0))
+			start := w.net.Now()
+			for !allClosed(all) {
+				if w.net.Now()-start > int64(4*time.Second) {
+					t.Fatal("connections are left after 4 s")
+				}
+				foe()
+				w.exactly(100 * time.Millisecond)
+			}
+			t.Logf("noticed after %v", time.Duration(w.net.Now()-start))
+		})
+	}
+}

@@ -10,6 +10,7 @@ import (
 
 // Window is a memory window: it gives peers rights to a range of a region. Each bind chooses the range and the rights,
 // and creates a new remote key. The key is valid until the next bind of the window, an invalidation by a peer, or Free.
+// When the bind or the receive that has ended its validity completes, no engine accesses memory with the key.
 //
 // Any goroutine may call the methods.
 type Window struct {

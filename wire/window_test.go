@@ -257,40 +257,46 @@ func TestWindowReadersAndBinds(t *testing.T) {
 	}
 }
 
+// engines runs a benchmark of hosts with one engine, and of hosts with two engines of which one is idle.
+func engines(b *testing.B, f func(b *testing.B, w *world)) {
+	for n, name := range []string{"one engine", "two engines"} {
+		b.Run(name, func(b *testing.B) {
+			w := benchWorld(b, 1472)
+			for i := range n * len(w.nodes) {
+				if _, err := w.nodes[i].host.NewEngine(w.net.Link(netipOf(uint32(8+i))), 0); err != nil {
+					b.Fatal(err)
+				}
+			}
+			f(b, w)
+		})
+	}
+}
+
 // The time of one bind, until it completes.
 func BenchmarkBind(b *testing.B) {
-	w := benchWorld(b, 1472)
-	n0 := w.nodes[0]
-	ca, _ := w.pair(deep)
-	m := n0.memory(64)
-	win := n0.host.NewWindow(1, false, nil)
-	b.ReportAllocs()
-	for b.Loop() {
-		_, err := ca.PostBind(win, m.Region, m.base, 64, RemoteWrite, 0, 0)
-		n0.post(ca, err)
-		n0.eng.Poll(Time(w.net.Now()))
-		w.drain(n0.request)
-	}
+	engines(b, func(b *testing.B, w *world) {
+		n0 := w.nodes[0]
+		ca, _ := w.pair(deep)
+		m := n0.memory(64)
+		win := n0.host.NewWindow(1, false, nil)
+		b.ReportAllocs()
+		for b.Loop() {
+			_, err := ca.PostBind(win, m.Region, m.base, 64, RemoteWrite, 0, 0)
+			n0.post(ca, err)
+			n0.eng.Poll(Time(w.net.Now()))
+			w.drain(n0.request)
+		}
+	})
 }
 
 // Like BenchmarkWrite1400, but through a window.
 func BenchmarkWriteWindow1400(b *testing.B) {
-	w := benchWorld(b, 1472)
-	n0, n1 := w.nodes[0], w.nodes[1]
-	ca, cb := w.pair(deep)
-	const size = 1400
-	src, dst := n0.memory(size), n1.memory(size)
-	key := w.bind(n1, cb, n1.host.NewWindow(1, false, nil), dst, 0, size, RemoteWrite)
-	s, at := src.seg(0, size), Remote{Key: key, Addr: dst.base}
-	b.ReportAllocs()
-	b.SetBytes(size)
-	done, posted := 0, 0
-	for b.Loop() {
-		for ; posted-done >= 128; done += w.drain(n0.request) {
-			w.pollAll()
-		}
-		n0.post(ca, ca.PostWrite(s, 0, at, 0))
-		posted++
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(2*b.N), "ns/side")
+	engines(b, func(b *testing.B, w *world) {
+		n0, n1 := w.nodes[0], w.nodes[1]
+		ca, cb := w.pair(deep)
+		const size = 1400
+		src, dst := n0.memory(size), n1.memory(size)
+		key := w.bind(n1, cb, n1.host.NewWindow(1, false, nil), dst, 0, size, RemoteWrite)
+		benchWrites(b, w, ca, src.seg(0, size), Remote{Key: key, Addr: dst.base})
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/datxdp/datxdp/internal/simlink"
+	"github.com/datxdp/datxdp/wire/internal/seal"
 )
 
 // randReader is a seeded source of bytes.
@@ -65,6 +66,11 @@ type world struct {
 	seed   uint64
 	made   uint64 // number of hosts made so far
 	limits Limits
+	keys   *seal.Limits // secure mode, with these limits of the keys; nil: plaintext mode
+	noise  *noise       // handshakes in secure mode
+	model  *cipherModel
+	late   *lateJobs // jobs that run later; nil: jobs run at once
+	runner Runner    // replaces late
 }
 
 func newWorld(t testing.TB, cfg simlink.Config, nodes int) *world {
@@ -72,7 +78,13 @@ func newWorld(t testing.TB, cfg simlink.Config, nodes int) *world {
 }
 
 func newWorldOf(t testing.TB, cfg simlink.Config, l Limits, nodes int) *world {
-	w := &world{t: t, net: simlink.New(cfg), seed: cfg.Seed, limits: l}
+	return newSecureWorld(t, cfg, l, nil, nodes)
+}
+
+func newSecureWorld(t testing.TB, cfg simlink.Config, l Limits, keys *seal.Limits, nodes int) *world {
+	w := &world{t: t, net: simlink.New(cfg), seed: cfg.Seed, limits: l, keys: keys,
+		noise: newNoise(cfg.Seed/2%2 == 1, randReader{randSource(cfg.Seed + 55)})}
+	w.noise.model, w.model = newHandshakeModel(t), newCipherModel(t)
 	for i := range nodes {
 		w.addNode(netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)}), 17473))
 	}
@@ -107,6 +119,7 @@ func (w *world) boot(addr netip.AddrPort) *node {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	w.secure(h)
 	n := &node{t: w.t, host: h, link: w.net.Link(addr), addr: addr}
 	if n.eng, err = h.NewEngine(n.link, Time(w.net.Now())); err != nil {
 		w.t.Fatal(err)
@@ -123,7 +136,7 @@ const spin = 100
 
 // poll polls every engine once and reports whether one of them did anything.
 func (w *world) poll() bool {
-	busy := false
+	busy := w.late.run()
 	for _, n := range w.nodes {
 		if !n.down {
 			busy = n.eng.Poll(Time(w.net.Now())) || busy
@@ -137,6 +150,9 @@ func (w *world) next() Time {
 	next := never
 	if at, ok := w.net.Next(); ok {
 		next = Time(at)
+	}
+	if w.late.waiting() {
+		next = min(next, Time(w.net.Now()).Add(10*time.Microsecond))
 	}
 	for _, n := range w.nodes {
 		if !n.down {
@@ -191,11 +207,17 @@ const service = 0x0affab1e0001
 // dial starts a connection attempt from a to b, which listens.
 func (w *world) dial(a, b *node, c *Conn, private []byte) {
 	w.t.Helper()
+	w.dialWith(a, b, c, private, w.requester())
+}
+
+func (w *world) dialWith(a, b *node, c *Conn, private []byte, r Requester) {
+	w.t.Helper()
 	path, err := a.link.Resolve(b.addr, 1)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	err = a.eng.Connect(c, Dial{Path: path, Host: b.addr.Addr(), Qual: service, Timeout: 30 * time.Second, Private: private, Completions: a.completions()})
+	err = a.eng.Connect(c, Dial{Path: path, Host: b.addr.Addr(), Qual: service, Timeout: 30 * time.Second, Private: private,
+		Completions: a.completions(), Requester: r})
 	if err != nil {
 		w.t.Fatal(err)
 	}

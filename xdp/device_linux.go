@@ -316,14 +316,27 @@ var _ hop = (*route.Hop)(nil)
 type routes struct{ table *route.Table }
 
 func (r routes) Resolve(to netip.Addr) (hop, error) {
-	h, err := r.table.Resolve(to)
-	if errors.Is(err, route.ErrUnreachable) {
-		return nil, fmt.Errorf("xdp: %v: %w", to, link.ErrUnreachable)
+	h, err := r.table.Resolve(to, resolveWait)
+	if errors.Is(err, route.ErrNoAnswer) {
+		return r.Known(to)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("xdp: %v: %w", to, err)
+	return hopOf(to, h, err)
+}
+
+func (r routes) Known(to netip.Addr) (hop, error) {
+	h, err := r.table.Known(to)
+	return hopOf(to, h, err)
+}
+
+// hopOf converts the result of a route.Table.
+func hopOf(to netip.Addr, h *route.Hop, err error) (hop, error) {
+	switch {
+	case err == nil:
+		return h, nil
+	case errors.Is(err, route.ErrUnreachable):
+		err = link.ErrUnreachable
 	}
-	return h, nil
+	return nil, fmt.Errorf("xdp: %v: %w", to, err)
 }
 
 func (r routes) Answer(to netip.Addr, from [6]byte) ([6]byte, bool) { return r.table.Answer(to, from) }

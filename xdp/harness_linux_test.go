@@ -30,6 +30,7 @@ func (h *fixedHop) MTU() int             { return h.mtu }
 type fixedRouter struct{ hop *fixedHop }
 
 func (r fixedRouter) Resolve(netip.Addr) (hop, error) { return r.hop, nil }
+func (r fixedRouter) Known(netip.Addr) (hop, error)   { return r.hop, nil }
 func (r fixedRouter) Release(hop)                     {}
 func (r fixedRouter) Answer(netip.Addr, [6]byte) ([6]byte, bool) {
 	return r.hop.MAC()
@@ -202,7 +203,7 @@ func conserve(t testing.TB, s *Socket) {
 // settled drives s until the kernel has completed all transmitted frames.
 func settled(t testing.TB, s *Socket) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); s.pool.count[isSent] > 0; {
+	for deadline := time.Now().Add(patience); s.pool.inFlight() > 0; {
 		s.drain()
 		s.reap()
 		if time.Now().After(deadline) {

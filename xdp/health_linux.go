@@ -33,17 +33,20 @@ func (s *Socket) Health() Health {
 type txState struct {
 	taken, done uint32 // the kernel's indices in the tx ring and the completion ring
 	waits       bool   // packets wait to be transmitted
+	held        bool   // copy mode: packets that the kernel took were not yet freed by their receivers
 }
 
 // transmitting returns a snapshot of the transmit side. It reads only ring words that are shared with the kernel, so
 // any goroutine may call it. Packets wait to be transmitted if the kernel has not yet taken every slot that was
-// submitted to the tx ring. They also wait if tx.size or more of the submitted slots have no completion yet.
+// submitted to the tx ring. They also wait if three quarters of tx.size of the submitted slots have no completion yet,
+// because the owner may hold the frames for the others.
 func (s *Socket) transmitting() txState {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	t := txState{taken: atomic.LoadUint32(s.tx.consumer), done: atomic.LoadUint32(s.comp.producer)}
 	put := atomic.LoadUint32(s.tx.producer)
-	t.waits = s.fd >= 0 && (put != t.taken || put-t.done >= s.tx.size)
+	t.waits = s.fd >= 0 && (put != t.taken || put-t.done >= s.tx.size-s.tx.size/4)
+	t.held = !s.zc && t.taken != t.done
 	return t
 }
 

@@ -52,8 +52,8 @@ func (s *Socket) reap() {
 	}
 	for i := range n {
 		addr := s.comp.slot(i)
-		if f, _, ok := s.kernelFrame(addr, isSent); ok {
-			s.pool.give(f, isSent)
+		if f, _, ok := s.umem.frame(addr); ok && s.pool.transmitted(f) {
+			s.pool.give(f, s.pool.notes[f].state)
 		} else if last := len(s.lent) - 1; last >= 0 && s.umem.isUser(addr) { // any lent frame can be freed, because lent frames carry no data
 			s.pool.give(s.lent[last], isSent)
 			s.lent = s.lent[:last]
@@ -72,6 +72,9 @@ func (s *Socket) Free(bufs []link.Buf) {
 		s.pool.give(f, s.pool.owned(f))
 	}
 }
+
+// Keep implements link.Link. It does nothing, because a frame of the UMEM holds one packet.
+func (s *Socket) Keep([]link.Buf) {}
 
 // Source implements link.Link.
 func (s *Socket) Source(b *link.Buf) netip.AddrPort {

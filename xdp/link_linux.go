@@ -27,7 +27,7 @@ func (s *Socket) Resolve(to netip.AddrPort, entropy uint16) (link.Path, error) {
 	return s.ResolveFrom(netip.Addr{}, to, entropy)
 }
 
-// ResolveFrom implements link.Link.
+// ResolveFrom implements link.Link. If from is an address of the device, it makes no system call.
 func (s *Socket) ResolveFrom(from netip.Addr, to netip.AddrPort, entropy uint16) (link.Path, error) {
 	p, err := s.resolve(from, netip.AddrPortFrom(to.Addr().Unmap(), to.Port()), entropyPort(entropy))
 	if err != nil {
@@ -53,12 +53,9 @@ func (s *Socket) resolve(from netip.Addr, to netip.AddrPort, port uint16) (*path
 	if s.owns(to.Addr()) {
 		return newPath(s.mac, netip.AddrPortFrom(to.Addr(), port), to, nil)
 	}
-	h, err := s.router.Resolve(to.Addr())
+	h, from, err := s.route(from, to.Addr())
 	if err != nil {
 		return nil, err
-	}
-	if !s.owns(from) {
-		from = s.source(to.Addr(), h.Source())
 	}
 	if !from.IsValid() {
 		s.router.Release(h)
@@ -69,6 +66,27 @@ func (s *Socket) resolve(from netip.Addr, to netip.AddrPort, port uint16) (*path
 		s.router.Release(h)
 	}
 	return p, err
+}
+
+// route returns the next hop to an address, and the source address of packets there: from, if the device has this
+// address. If the source does not depend on the kernel's route, the known route is used, because a request to the kernel
+// may wait for seconds. An answer to a peer (from is valid) never waits: the peer has received a Challenge by the known
+// route.
+func (s *Socket) route(from, to netip.Addr) (hop, netip.Addr, error) {
+	if s.owns(from) {
+		h, err := s.router.Known(to)
+		return h, from, err
+	}
+	if to.Is4() == s.local.Addr().Is4() {
+		if h, err := s.router.Known(to); err == nil {
+			return h, s.local.Addr(), nil
+		}
+	}
+	h, err := s.router.Resolve(to)
+	if err != nil {
+		return nil, from, err
+	}
+	return h, s.source(to, h.Source()), nil
 }
 
 // Release implements link.Link.

@@ -48,9 +48,9 @@ type Options struct {
 	// RxRing, TxRing, FillRing and CompletionRing are ring sizes in slots, powers of two. TxRing is also the largest
 	// number of frames that are allocated or in transmission.
 	RxRing, TxRing, FillRing, CompletionRing int
-	// SendBuffer is the socket's send buffer in bytes (SO_SNDBUF); 0 keeps the kernel's default. In copy mode this
-	// buffer limits the packets that wait between the socket and the device. The kernel also counts its own overhead
-	// for each packet.
+	// SendBuffer is the socket's send buffer in bytes (SO_SNDBUF); 0 selects enough for all frames of the tx ring. In
+	// copy mode this buffer limits the packets that wait between the socket and the device. The kernel also counts its
+	// own overhead for each packet.
 	SendBuffer int
 }
 
@@ -130,6 +130,16 @@ func (f *faults) add(format string, args ...any) { *f = append(*f, fmt.Errorf(fo
 
 // ownerFrames returns the number of received frames that the owner may keep.
 func (o *Options) ownerFrames() int { return o.Frames / 4 }
+
+// sendBuffer returns the value for SO_SNDBUF. The kernel doubles it. For each frame, the kernel counts the size of a
+// block with room for its overhead, which is a power of two, and struct sk_buff.
+func (o *Options) sendBuffer() int {
+	if o.SendBuffer > 0 {
+		return o.SendBuffer
+	}
+	const skb = 256
+	return o.TxRing * (2*o.FrameSize + skb) / 2
+}
 
 // rxFrames returns the number of frames that are always left for reception. The other frames may be in the tx ring, or
 // may be received packets that the owner holds.

@@ -15,6 +15,9 @@ const (
 	defaultCompletionRing = 1024
 	defaultSendBuffer     = 0
 
+	// unconnectedShare: packets that belong to no connection take at most this part of the tx ring's size.
+	unconnectedShare = 4
+
 	minRing   = 64 // leaves room for several packets of maxSegments frames
 	maxRing   = 1 << 15
 	minFrames = 256
@@ -86,6 +89,10 @@ const (
 	// addressTicks is the number of ticks for which the device's address may be missing before the device ends. 50
 	// ticks are about 5 s, which is enough to take an interface down and up again.
 	addressTicks = 50
+
+	// resolveWait limits the wait for a route that is not known. The kernel returns it in 20 us, unless its lock of network
+	// settings (RTNL) is held.
+	resolveWait = 200 * time.Millisecond
 
 	// pendingPoll limits Wait while the tx ring holds packets that only a system call transmits.
 	pendingPoll = 200 * time.Microsecond

@@ -16,7 +16,12 @@ type hop interface {
 
 // router resolves hops.
 type router interface {
+	// Resolve returns the kernel's route. It waits for the kernel for at most resolveWait, and then uses what Known
+	// returns.
 	Resolve(dst netip.Addr) (hop, error)
+	// Known returns a route from what is known, without waiting. Until the kernel has returned its route, Source of the
+	// hop is not valid.
+	Known(dst netip.Addr) (hop, error)
 	Release(hop)
 	// Answer returns the MAC address for the reply to a received packet. ipSource and ethSource are the packet's source
 	// addresses; ipSource may be forged. Answer is called for each reply and does not lock.

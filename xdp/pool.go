@@ -11,11 +11,12 @@ const (
 	isHeld               // the owner, from Recv
 	isAlloc              // the owner, from Alloc
 	isSent               // the kernel, for transmission: from the tx ring to the completion ring
+	isReply              // as isSent: the first frame of a packet that belongs to no connection
 	isLoop               // the socket, queued for its own Recv
 	states
 )
 
-var stateNames = [states]string{"free", "fill", "held", "alloc", "sent", "loop"}
+var stateNames = [states]string{"free", "fill", "held", "alloc", "sent", "reply", "loop"}
 
 func (s state) String() string { return stateNames[s] }
 
@@ -61,6 +62,12 @@ func (p *pool) give(f uint32, from state) {
 	p.free = append(p.free, f)
 }
 
+// transmitted reports whether the kernel has a frame for transmission.
+func (p *pool) transmitted(f uint32) bool {
+	s := p.notes[f].state
+	return s == isSent || s == isReply
+}
+
 // move changes the state of a frame. If from is not the frame's present state, move panics, because packets would be
 // corrupted if the program continued. Only a bug of this program can cause the panic, never a peer.
 func (p *pool) move(f uint32, from, to state) {
@@ -88,4 +95,7 @@ func misuse(f uint32, is, want state) {
 }
 
 // sending returns the number of frames that count against the tx ring.
-func (p *pool) sending() uint32 { return p.count[isAlloc] + p.count[isSent] }
+func (p *pool) sending() uint32 { return p.count[isAlloc] + p.inFlight() }
+
+// inFlight returns the number of frames that the kernel has for transmission.
+func (p *pool) inFlight() uint32 { return p.count[isSent] + p.count[isReply] }

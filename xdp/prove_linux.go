@@ -41,7 +41,7 @@ func (s *Socket) queueProof() bool {
 func (s *Socket) allReturned() bool {
 	s.drain()
 	s.reap()
-	return s.pool.count[isSent] == 0
+	return s.pool.inFlight() == 0
 }
 
 // silentSockets sends a proof frame on each socket. It returns the indices of the sockets whose frame is not completed

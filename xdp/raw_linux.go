@@ -70,5 +70,5 @@ func (s *Socket) SendFrames(bufs []link.Buf) {
 // InFlight reclaims completed frames, and returns the number of frames that the kernel has not yet transmitted.
 func (s *Socket) InFlight() int {
 	s.reap()
-	return int(s.pool.count[isSent])
+	return int(s.pool.inFlight())
 }

@@ -65,9 +65,9 @@ func (s *Socket) keepStats() {
 // reclaimFrames returns the kernel's frames of a closed socket to the pool. The NIC may access these frames until the
 // queue is free. Until then no frame is used again, because the bind of the new socket (bindRetry) waits for the queue.
 func (s *Socket) reclaimFrames() {
-	s.counters.kernelDropped.Add(uint64(s.pool.count[isSent]))
+	s.counters.kernelDropped.Add(uint64(s.pool.inFlight()))
 	for f := range s.pool.notes {
-		if was := s.pool.notes[f].state; was == isFill || was == isSent {
+		if was := s.pool.notes[f].state; was == isFill || s.pool.transmitted(uint32(f)) {
 			s.pool.give(uint32(f), was)
 		}
 	}

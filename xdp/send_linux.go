@@ -102,6 +102,9 @@ func (s *Socket) sendPacket(packet []link.Buf, queued uint32, sent *tally) uint3
 		s.sendLoop(packet, headers, at, size, sent)
 		return queued
 	}
+	if packet[0].Flags&link.Unconnected != 0 {
+		return s.queueUnconnected(packet, at, p.size, size, queued, sent)
+	}
 	return s.queueSlots(packet, at, p.size, size, queued, sent)
 }
 
@@ -135,7 +138,7 @@ func (s *Socket) sendReply(packet []link.Buf, size int, queued uint32, sent *tal
 		s.sendLoop(packet, headers, at, size, sent)
 		return queued
 	}
-	return s.queueSlots(packet, at, len(headers), size, queued, sent)
+	return s.queueUnconnected(packet, at, len(headers), size, queued, sent)
 }
 
 // reverseHeaders turns the headers of a received packet into those of its answer. mac is the new destination MAC
@@ -170,6 +173,25 @@ func (s *Socket) reverseHeaders(headers []byte, mac [6]byte, size int, port uint
 	ip[v4TTL], ip[v4TOS], ip[v4Fragment] = hops, ip[v4TOS]&^ecnMask|ecnCapable, dontFragment
 	fill4(ip, len(ip)-len(udp), size)
 	return l, true
+}
+
+// queueUnconnected is queueSlots for a packet that belongs to no connection (link.Unconnected). In copy mode a frame is
+// completed when the receiver frees the packet, so a receiver can hold frames for any time.
+func (s *Socket) queueUnconnected(packet []link.Buf, dataOffset uint32, headerSize, size int, queued uint32, sent *tally) uint32 {
+	share := s.txMax / unconnectedShare
+	if s.pool.count[isReply] >= share {
+		s.reap()
+	}
+	if s.pool.count[isReply] >= share {
+		s.drop(packet)
+		return queued
+	}
+	before := sent.packets
+	queued = s.queueSlots(packet, dataOffset, headerSize, size, queued, sent)
+	if sent.packets > before {
+		s.pool.move(packet[0].Frame, isSent, isReply)
+	}
+	return queued
 }
 
 // queueSlots writes the tx slots of a packet behind the queued slots, and returns the new number of queued slots. The

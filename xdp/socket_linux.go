@@ -287,9 +287,7 @@ func (s *Socket) tune(o *Options) {
 		// Such a kernel also updates the tx consumer index late.
 		s.idleTx = o.TxRing/kernelTxBatch + 2
 	}
-	if o.SendBuffer > 0 {
-		_ = unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, o.SendBuffer)
-	}
+	_ = unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, o.sendBuffer())
 	fd := s.fd
 	s.kick = func(raw bool) syscall.Errno { return sendto(fd, raw) }
 	s.wakeRx = func() syscall.Errno { return recvfrom(fd) }

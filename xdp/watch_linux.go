@@ -215,9 +215,12 @@ func (w *watch) checkRing(q int) error {
 		s.health.stalled.Store(true)
 		s.health.stalls.Add(1)
 		w.keeper.Changed(q, true, fmt.Sprintf("the transmit ring has not moved for %v and packets wait: kicking the driver", stallTicks*watchTick))
-	case r.still >= reviveTicks:
+	case r.still < reviveTicks:
+	case !now.held:
 		r.still = 0
 		return w.revive(q)
+	case r.still == reviveTicks: // the kernel keeps the queue of a closed socket busy until all its packets are freed
+		w.keeper.Changed(q, true, fmt.Sprintf("receivers hold %d packets: the queue cannot be opened again before they free them", now.taken-now.done))
 	}
 	s.poke()
 	return nil

@@ -28,7 +28,7 @@ struct dx_handle {
 	DAT_CONTEXT context;       /* the consumer context */
 	struct dx_handle *ia;      /* the IA of the object; in the handle of an IA, the handle itself */
 	struct dx_handle *next, *prev; /* ring of the valid handles of an IA */
-	struct dx_handle *younger;     /* in the list of freed handles: the handle freed after this one */
+	struct dx_handle *younger;     /* in the list of handles given back: the next one */
 	void *more;                /* struct dx_more or dx_ia_more, allocated at first use */
 };
 
@@ -64,6 +64,12 @@ struct dx_event {
 	uint32_t immediate;
 };
 
+/* The handles of objects that have ended with a connection request; 0 is none. */
+struct dx_ended {
+	uint64_t cr;
+	uint64_t ep; /* the endpoint that the provider had created for the request */
+};
+
 /* Functions that Go calls. A handle is its address as an integer. */
 
 /* Creates a handle, not valid yet, in the IA of another handle (sibling). Returns 0 if memory is missing. */
@@ -71,6 +77,7 @@ uint64_t dx_new_handle(uint64_t sibling, uint32_t type);
 uint64_t dx_id(uint64_t handle);
 int dx_publish(uint64_t handle);  /* makes the handle valid, as dx_live */
 void dx_discard(uint64_t handle); /* drops a handle that never became valid, as dx_drop */
+void dx_give(uint64_t handle);    /* gives back a handle whose object was garbage-collected */
 struct dx_more *dx_more(uint64_t handle);
 struct dx_ia_more *dx_ia_more(uint64_t handle);
 void dx_because(const char *text); /* stores the reason why the current call of this thread is refused, for the log */

@@ -11,14 +11,14 @@
 enum {
 	PAGE = 1024,       /* number of handles that one calloc allocates */
 	SLOTS = 1 << 22,   /* maximum number of handles; must not exceed the slots of handles.go */
-	QUARANTINE = 65536 /* number of freed handles above which the oldest is reused */
+	QUARANTINE = 65536 /* number of handles given back above which the oldest is reused */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct dx_handle *fresh; /* the first never used handle, in the newest page */
 static uint32_t nfresh;         /* number of handles from fresh to the end of the page */
 static uint32_t used;           /* number of slots that were ever used */
-static struct dx_handle *dead, **last_dead = &dead; /* list of freed handles, the oldest first */
+static struct dx_handle *dead, **last_dead = &dead; /* list of handles given back, the oldest first */
 static uint32_t ndead;          /* length of that list */
 
 /* Returns an unused handle with a new generation, or NULL. The caller holds the lock. */
@@ -49,13 +49,24 @@ static struct dx_handle *take(void)
 	return h;
 }
 
-/* Adds a handle to the list of freed handles. The caller holds the lock. */
+/* Adds a handle to the list of handles given back. The caller holds the lock. */
 static void give(struct dx_handle *h)
 {
 	h->younger = NULL;
 	*last_dead = h;
 	last_dead = &h->younger;
 	ndead++;
+}
+
+/*
+ * Separates an invalid handle from its object. A queued event may refer to a freed object, so Go gives the handle back
+ * with dx_give when it has collected the object. A handle that never had an object is given back at once. The caller
+ * holds the lock.
+ */
+static void part(struct dx_handle *h)
+{
+	if (!dxRetire(h->id))
+		give(h);
 }
 
 struct dx_handle *dx_make(const DAT_PROVIDER *table, struct dx_handle *ia, DAT_HANDLE_TYPE type)
@@ -94,10 +105,8 @@ int dx_live(struct dx_handle *h)
 	if (ok)
 		__atomic_store_n(&h->magic, DX_MAGIC, __ATOMIC_RELEASE);
 	else
-		give(h);
+		part(h);
 	pthread_mutex_unlock(&lock);
-	if (!ok)
-		dxForget(h->id);
 	return ok;
 }
 
@@ -116,10 +125,8 @@ static int entomb(struct dx_handle *h)
 void dx_bury(struct dx_handle *h)
 {
 	pthread_mutex_lock(&lock);
-	if (entomb(h)) {
-		dxForget(h->id);
-		give(h);
-	}
+	if (entomb(h))
+		part(h);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -131,24 +138,19 @@ void dx_bury_all(struct dx_handle *ia)
 	pthread_mutex_lock(&lock);
 	for (h = ia->next; h != ia; h = next) {
 		next = h->next;
-		if (entomb(h)) {
-			dxForget(h->id);
-			give(h);
-		}
+		if (entomb(h))
+			part(h);
 	}
-	if (entomb(ia)) {
-		dxForget(ia->id);
-		give(ia);
-	}
+	if (entomb(ia))
+		part(ia);
 	pthread_mutex_unlock(&lock);
 }
 
 /* Drops a handle that never became valid, because its object was not created or was freed before that. */
 void dx_drop(struct dx_handle *h)
 {
-	dxForget(h->id);
 	pthread_mutex_lock(&lock);
-	give(h);
+	part(h);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -194,6 +196,13 @@ uint64_t dx_id(uint64_t handle) { return ((struct dx_handle *)(uintptr_t)handle)
 int dx_publish(uint64_t handle) { return dx_live((struct dx_handle *)(uintptr_t)handle); }
 
 void dx_discard(uint64_t handle) { dx_drop((struct dx_handle *)(uintptr_t)handle); }
+
+void dx_give(uint64_t handle)
+{
+	pthread_mutex_lock(&lock);
+	give((struct dx_handle *)(uintptr_t)handle);
+	pthread_mutex_unlock(&lock);
+}
 
 void dx_call_agent(uint64_t function, uint64_t instance, uint64_t evd)
 {

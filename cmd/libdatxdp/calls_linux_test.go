@@ -40,3 +40,28 @@ func TestCalls(t *testing.T) {
 		}
 	})
 }
+
+// TestRequestWithoutRoute: if no route leads to the requester, dat_cr_accept succeeds and frees the handle of the request,
+// and the endpoint gets an event. The program frees the endpoint, also if the provider has created it.
+func TestRequestWithoutRoute(t *testing.T) {
+	requireProvider(t)
+	requireProgram(t, "ip")
+	noroute := compile(t, "noroute")
+	overEach(t, func(h *hosts) {
+		server := h.start(lab.A, noroute+" "+ia)
+		server.awaitText(h.t, "listening", 1)
+		client := h.start(lab.B, noroute+" "+ia+" "+lab.A.Addr4().String())
+		server.judge(verdict{want: []string{"ok noroute"}, bad: callsBad})
+		client.judge(verdict{bad: callsBad})
+	})
+}
+
+// TestHandlesAreUsedAgain: the handle of a freed object is not used again while a queued event names it. All handles without
+// an object are used again.
+func TestHandlesAreUsedAgain(t *testing.T) {
+	requireProvider(t)
+	handles := compile(t, "handles")
+	overEach(t, func(h *hosts) {
+		h.start(lab.A, handles+" "+ia).judge(verdict{want: []string{"ok handles"}, bad: callsBad})
+	})
+}

@@ -127,7 +127,10 @@ func must(t *testing.T, err error) {
 
 // link returns the description of the device of a side.
 func (h *hosts) link(s lab.Side) string {
-	if strings.HasSuffix(h.t.Name(), "/udp") {
+	switch {
+	case h.plain:
+		return "udp:" + s.Addr4().String() + " offload=off"
+	case strings.HasSuffix(h.t.Name(), "/udp"):
 		return "udp:" + s.Addr4().String()
 	}
 	return "xdp:" + lab.Interface

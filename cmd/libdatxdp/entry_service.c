@@ -104,40 +104,50 @@ DAT_RETURN dx_cr_query(DAT_CR_HANDLE cr, DAT_CR_PARAM_MASK mask, DAT_CR_PARAM *o
 	return dxQueryCR(id(cr), (uintptr_t)cr, out);
 }
 
+/* Removes the handles of objects that have ended, and returns r. */
+static DAT_RETURN bury_ended(const struct dx_ended *ended, DAT_RETURN r)
+{
+	if (ended->ep)
+		dx_bury(handle(ended->ep));
+	if (ended->cr)
+		dx_bury(handle(ended->cr));
+	return r;
+}
+
 DAT_RETURN dx_cr_accept(DAT_CR_HANDLE cr, DAT_EP_HANDLE ep, DAT_COUNT size, const DAT_PVOID data)
 {
+	struct dx_ended ended = {0};
+	DAT_RETURN r;
+
 	ENTRY();
 	LIVE(cr, CR, CR);
 	LIVE_OR_NULL(ep, EP, EP);
 	NEED(size >= 0, 3);
 	NEED(data || !size, 4);
-	return freed(cr, dxAccept(id(cr), id(ep), data, size));
+	r = dxAccept(id(cr), id(ep), data, size, &ended);
+	return bury_ended(&ended, r);
 }
 
 DAT_RETURN dx_cr_reject(DAT_CR_HANDLE cr, DAT_COUNT size, const DAT_PVOID data)
 {
-	GoUint64 ep = 0;
+	struct dx_ended ended = {0};
 	DAT_RETURN r;
 
 	ENTRY();
 	LIVE(cr, CR, CR);
 	NEED(size >= 0, 2);
 	NEED(data || !size, 3);
-	r = dxReject(id(cr), data, size, &ep);
-	if (r == DAT_SUCCESS && ep)
-		dx_bury(handle(ep));
-	return freed(cr, r);
+	r = dxReject(id(cr), data, size, &ended);
+	return bury_ended(&ended, r);
 }
 
 DAT_RETURN dx_cr_handoff(DAT_CR_HANDLE cr, DAT_CONN_QUAL qual)
 {
-	GoUint64 ep = 0;
+	struct dx_ended ended = {0};
 	DAT_RETURN r;
 
 	ENTRY();
 	LIVE(cr, CR, CR);
-	r = dxHandoff(id(cr), qual, &ep);
-	if (r == DAT_SUCCESS && ep)
-		dx_bury(handle(ep));
-	return freed(cr, r);
+	r = dxHandoff(id(cr), qual, &ended);
+	return bury_ended(&ended, r);
 }

@@ -20,7 +20,7 @@ import (
 
 // The C part of this library calls the exported functions. In their arguments, an object is given by the id of its
 // handle; 0 is a null handle. The C part has checked that the handles are valid. Each function returns a DAT_RETURN,
-// except dxForget and dxRefused.
+// except dxRetire and dxRefused.
 
 // classError marks a DAT_RETURN as an error (DAT_CLASS_ERROR).
 const classError = 1 << 31
@@ -59,8 +59,11 @@ func connectHandle[T any, P handled[T]](handle uint64, object P, err error) uint
 	if err != nil {
 		return returnCode(err)
 	}
-	return returnCode(introduce(uint64(C.dx_id(C.uint64_t(handle))), handle, object))
+	return returnCode(introduce(uint64(C.dx_id(C.uint64_t(handle))), handle, object, giveBack))
 }
+
+// giveBack gives back a handle whose object was garbage-collected.
+func giveBack(handle uint64) { C.dx_give(C.uint64_t(handle)) }
 
 // duration converts a DAT_TIMEOUT, in microseconds. DAT_TIMEOUT_INFINITE (all bits set) becomes a negative duration.
 func duration(timeout uint32) time.Duration {
@@ -119,5 +122,8 @@ func setText(to []C.char, s string) {
 // pointer converts the address of a handle to a pointer, the type of handles in C structures.
 func pointer(handle uint64) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&handle)) }
 
-//export dxForget
-func dxForget(id uint64) { objects.forget(id) }
+// dxRetire returns 1 if the handle with this id has an object, and removes the object from the table of all objects.
+// When the object is garbage-collected, giveBack is called.
+//
+//export dxRetire
+func dxRetire(id uint64) int32 { return int32(truth(retire(id))) }

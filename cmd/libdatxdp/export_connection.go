@@ -95,43 +95,39 @@ func dxQueryCR(cr, handle uint64, out *C.DAT_CR_PARAM) (r uint32) {
 	return 0
 }
 
-//export dxAccept
-func dxAccept(cr, ep uint64, data unsafe.Pointer, size int32) (r uint32) {
-	defer catchPanic(&r)
-	return returnCode(get[*dat.CR](cr).Accept(get[*dat.EP](ep), bytes(data, size)))
-}
-
-// decline calls f, which rejects a request or hands it off. If an endpoint was freed with the request, *ep becomes the
-// handle of that endpoint.
-func decline(cr uint64, ep *uint64, f func(*dat.CR) error) uint32 {
+// answer calls f, which accepts a request, rejects it or hands it off. It sets *ended to the handles whose objects have
+// ended with the request: the request, if it is over, and an endpoint that was freed with the request. A request may be
+// over although f fails.
+func answer(cr uint64, ended *C.struct_dx_ended, f func(*dat.CR) error) uint32 {
 	c := get[*dat.CR](cr)
 	p, _ := c.Query()
-	h := handleOf(p.LocalEP)
-	if err := f(c); err != nil {
-		return returnCode(err)
+	ended.cr, ended.ep = C.uint64_t(handleOf(c)), C.uint64_t(handleOf(p.LocalEP))
+	err := f(c)
+	if _, live := c.HandleType(); live == nil {
+		ended.cr = 0
 	}
-	*ep = ifGone(p.LocalEP, h)
-	return 0
+	if _, live := p.LocalEP.HandleType(); live == nil {
+		ended.ep = 0
+	}
+	return returnCode(err)
+}
+
+//export dxAccept
+func dxAccept(cr, ep uint64, data unsafe.Pointer, size int32, ended *C.struct_dx_ended) (r uint32) {
+	defer catchPanic(&r)
+	return answer(cr, ended, func(c *dat.CR) error { return c.Accept(get[*dat.EP](ep), bytes(data, size)) })
 }
 
 //export dxReject
-func dxReject(cr uint64, data unsafe.Pointer, size int32, ep *uint64) (r uint32) {
+func dxReject(cr uint64, data unsafe.Pointer, size int32, ended *C.struct_dx_ended) (r uint32) {
 	defer catchPanic(&r)
-	return decline(cr, ep, func(c *dat.CR) error { return c.Reject(bytes(data, size)) })
+	return answer(cr, ended, func(c *dat.CR) error { return c.Reject(bytes(data, size)) })
 }
 
 //export dxHandoff
-func dxHandoff(cr, qual uint64, ep *uint64) (r uint32) {
+func dxHandoff(cr, qual uint64, ended *C.struct_dx_ended) (r uint32) {
 	defer catchPanic(&r)
-	return decline(cr, ep, func(c *dat.CR) error { return c.Handoff(dat.ConnQual(qual)) })
-}
-
-// ifGone returns handle if the endpoint was freed. If the endpoint still exists, it returns 0.
-func ifGone(ep *dat.EP, handle uint64) uint64 {
-	if _, _, _, err := ep.Status(); err == nil {
-		return 0
-	}
-	return handle
+	return answer(cr, ended, func(c *dat.CR) error { return c.Handoff(dat.ConnQual(qual)) })
 }
 
 //export dxCreatePSP

@@ -49,13 +49,35 @@ func (t *table) put(id uint64, object dat.Handle) {
 	t.slot(id).Store(&entry{id, object})
 }
 
-// forget removes the object with an id. It does not remove a newer object in the same slot.
-func (t *table) forget(id uint64) {
+// forget removes the object with an id, and reports whether there was one. It does not remove a newer object in the
+// same slot.
+func (t *table) forget(id uint64) bool {
 	if s := t.slot(id); s != nil {
 		if e := s.Load(); e != nil && e.id == id {
-			s.CompareAndSwap(e, nil)
+			return s.CompareAndSwap(e, nil)
 		}
 	}
+	return false
+}
+
+// collectEvery is the number of freed handles after which a garbage collection is started. It bounds the number of
+// handles that wait for a collection, and thus their memory in C: 72 bytes each, and 568 more for an endpoint or a
+// request. Small heaps are collected more often than that, because each object needs memory in Go too.
+const collectEvery = 1 << 17
+
+// retired counts the calls of retire that removed an object.
+var retired atomic.Uint64
+
+// retire removes the object with an id from the table of all objects, and reports whether there was one. The handle of
+// a removed object is given back when the object is garbage-collected.
+func retire(id uint64) bool {
+	if !objects.forget(id) {
+		return false
+	}
+	if retired.Add(1)%collectEvery == 0 {
+		go runtime.GC() // not in this goroutine: the caller holds the lock of arena.c, which the cleanups need
+	}
+	return true
 }
 
 // get returns the object with an id, or nil if there is none. Every method of package dat returns ErrInvalidHandle for
@@ -83,22 +105,24 @@ type handled[T any] interface {
 var outlived sync.Map
 
 // bind stores the handle as the consumer context of the object, and in the map outlived. The consumer context that a C
-// program sets is kept in the handle instead.
-func bind[T any, P handled[T]](object P, handle uint64) error {
+// program sets is kept in the handle instead. When the object is garbage-collected, no queued event can refer to it any
+// more, and giveBack is called with the handle.
+func bind[T any, P handled[T]](object P, handle uint64, giveBack func(uint64)) error {
 	weakly := weak.Make((*T)(object))
 	outlived.Store(weakly, handle)
-	runtime.AddCleanup((*T)(object), func(key weak.Pointer[T]) { outlived.Delete(key) }, weakly)
+	runtime.AddCleanup((*T)(object), func(key weak.Pointer[T]) {
+		outlived.Delete(key)
+		giveBack(handle)
+	}, weakly)
 	return object.SetConsumerContext(handle)
 }
 
-// introduce connects an object and its handle. It stores the handle in the object, and adds the object to the table of
-// all objects. It fails if the object has already been freed.
-func introduce[T any, P handled[T]](id, handle uint64, object P) error {
-	if err := bind(object, handle); err != nil {
-		return err
-	}
+// introduce connects an object and its handle. It adds the object to the table of all objects, and stores the handle in
+// the object. It fails if the object has already been freed. The object is in the table even then, so that retire tells
+// the caller that the garbage collector will give the handle back.
+func introduce[T any, P handled[T]](id, handle uint64, object P, giveBack func(uint64)) error {
 	objects.put(id, object)
-	return nil
+	return bind(object, handle, giveBack)
 }
 
 // handleOf returns the C handle of an object, also of a freed object. It returns 0 if the object has no handle or is

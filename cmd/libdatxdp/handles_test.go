@@ -2,6 +2,7 @@ package main
 
 import (
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"testing"
 	"weak"
@@ -26,11 +27,15 @@ func TestTable(t *testing.T) {
 		t.Errorf("another use of the slot: got %p, want nil", got)
 	}
 	objects.put(2*use|slot, other)
-	objects.forget(use | slot) // forget with an old generation
+	if objects.forget(use | slot) {
+		t.Error("forget with an old generation: got true, want false")
+	}
 	if got := get[*dat.PZ](2*use | slot); got != other {
 		t.Errorf("after a late forget: got %p, want %p", got, other)
 	}
-	objects.forget(2*use | slot)
+	if !objects.forget(2*use | slot) {
+		t.Error("forget: got false, want true")
+	}
 	if got := get[*dat.PZ](2*use | slot); got != nil {
 		t.Errorf("after forget: got %p, want nil", got)
 	}
@@ -58,14 +63,23 @@ func TestTableConcurrently(t *testing.T) {
 	wg.Wait()
 }
 
-// handleOf returns the handle of an object until the object is garbage-collected, even if the object is freed.
-func TestHandleOutlivesObject(t *testing.T) {
+// openIA opens an adapter that is closed at the end of the test.
+func openIA(t *testing.T) *dat.IA {
+	t.Helper()
 	ia, err := dat.Open("udp:127.0.0.73", dat.DefaultOptions())
 	if err != nil {
 		t.Skipf("no UDP on loopback: %v", err)
 	}
-	defer func() { _ = ia.Close() }()
-	evd, err := ia.CreateEVD(1, nil, dat.EVDSoftware)
+	t.Cleanup(func() { _ = ia.Close() })
+	return ia
+}
+
+func keep(uint64) {}
+
+// handleOf returns the handle of an object until the object is garbage-collected, even if the object is freed. The
+// handle is given back then, and not before.
+func TestHandleOutlivesObject(t *testing.T) {
+	evd, err := openIA(t).CreateEVD(1, nil, dat.EVDSoftware)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,12 +87,14 @@ func TestHandleOutlivesObject(t *testing.T) {
 	if got := handleOf(evd); got != 0 {
 		t.Errorf("before bind: got %#x, want 0", got)
 	}
-	if err := bind(evd, handle); err != nil {
+	given := make(chan uint64, 1)
+	if err := bind(evd, handle, func(h uint64) { given <- h }); err != nil {
 		t.Fatal(err)
 	}
 	check := func(when string) {
-		if got := handleOf(evd); got != handle {
-			t.Errorf("%s: got %#x, want %#x", when, got, handle)
+		runtime.GC()
+		if got := handleOf(evd); got != handle || len(given) != 0 {
+			t.Errorf("%s: got %#x, %d handles given back; want %#x and none", when, got, len(given), handle)
 		}
 	}
 	check("after bind")
@@ -90,32 +106,56 @@ func TestHandleOutlivesObject(t *testing.T) {
 	if evd = nil; handleOf(evd) != 0 {
 		t.Error("nil has a handle")
 	}
-	for _, kept := outlived.Load(key); kept; _, kept = outlived.Load(key) {
+	for len(given) == 0 {
 		runtime.GC()
+	}
+	if h := <-given; h != handle {
+		t.Errorf("handle %#x was given back, want %#x", h, handle)
+	}
+	if _, kept := outlived.Load(key); kept {
+		t.Error("the handle was given back before its object was forgotten")
 	}
 }
 
-// If an object is freed while its handle is created, no entry is left.
+// If an object is freed while its handle is created, introduce fails. The handle is given back by the collector, not by
+// the caller.
 func TestIntroduceWhatIsGone(t *testing.T) {
-	ia, err := dat.Open("udp:127.0.0.73", dat.DefaultOptions())
-	if err != nil {
-		t.Skipf("no UDP on loopback: %v", err)
-	}
-	defer func() { _ = ia.Close() }()
-	pz, err := ia.CreatePZ()
+	pz, err := openIA(t).CreatePZ()
 	if err != nil {
 		t.Fatal(err)
 	}
 	const id, handle = 1<<32 | 77, 0x1234
-	if err := introduce(id, handle, pz); err != nil || get[*dat.PZ](id) != pz || handleOf(pz) != handle {
+	if err := introduce(id, handle, pz, keep); err != nil || get[*dat.PZ](id) != pz || handleOf(pz) != handle {
 		t.Errorf("got %p with handle %#x, %v, want %p with %#x", get[*dat.PZ](id), handleOf(pz), err, pz, handle)
 	}
-	objects.forget(id)
+	if !retire(id) || retire(id) {
+		t.Error("retire: want true, then false")
+	}
 	if err := pz.Free(); err != nil {
 		t.Fatal(err)
 	}
-	if err := introduce(id, handle, pz); err == nil || get[*dat.PZ](id) != nil {
-		t.Errorf("freed: got %p, %v, want nil and an error", get[*dat.PZ](id), err)
+	if err := introduce(id, handle, pz, keep); err == nil {
+		t.Error("freed: got no error")
+	}
+	if !retire(id) || get[*dat.PZ](id) != nil {
+		t.Error("freed: the handle has no object")
+	}
+}
+
+// Handles of freed objects are given back, although the garbage collector does not start on its own.
+func TestHandlesAreCollected(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	given := make(chan uint64, 1)
+	const id, handle = 1<<32 | 78, 0x5678
+	_ = introduce(id, handle, new(dat.PZ), func(h uint64) { given <- h })
+	pz := new(dat.PZ)
+	for range collectEvery {
+		objects.put(id+1, pz)
+		retire(id + 1)
+		retire(id)
+	}
+	if h := <-given; h != handle {
+		t.Errorf("handle %#x was given back, want %#x", h, handle)
 	}
 }
 

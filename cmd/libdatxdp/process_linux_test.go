@@ -35,6 +35,8 @@ type hosts struct {
 	t    *testing.T
 	lab  *lab.Lab
 	conf [2]string
+	// plain means that the link is plainUDP.
+	plain bool
 }
 
 // requireProvider returns the path of the library to test. It skips the test if providerVar is not set or if namespaces
@@ -50,11 +52,20 @@ func requireProvider(t *testing.T) string {
 }
 
 // overEach runs a test over AF_XDP and over UDP.
-func overEach(t *testing.T, test func(*hosts)) {
+func overEach(t *testing.T, test func(*hosts)) { over(t, []string{"xdp", "udp"}, test) }
+
+// plainUDP is UDP without offloads, neither of the link nor of the interfaces.
+const plainUDP = "udp without offload"
+
+// over runs a test over the given links: xdp, udp and plainUDP.
+func over(t *testing.T, links []string, test func(*hosts)) {
 	library := requireProvider(t)
-	for _, link := range []string{"xdp", "udp"} {
+	for _, link := range links {
 		t.Run(link, func(t *testing.T) {
-			h := &hosts{t: t, lab: labtest.New(t, lab.Options{})}
+			h := &hosts{t: t, lab: labtest.New(t, lab.Options{}), plain: link == plainUDP}
+			if h.plain {
+				must(t, h.lab.SetOffloads(false))
+			}
 			h.configure(library)
 			h.leavesNothing()
 			test(h)

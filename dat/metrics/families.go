@@ -38,10 +38,10 @@ func gauge(name, help string, value func(*sample) float64) family {
 // families has all metrics. Names and units follow the conventions of Prometheus: base units, and the suffix _total for
 // counters. A test checks that docs/METRICS.md has the same metrics.
 var families = []family{
-	{name: "adapter_info", kind: prometheus.GaugeValue, labels: []string{"mode", "address", "port", "max_packet_bytes"},
-		help: "Always 1; the labels describe the adapter: granted mode, address, port and largest UDP payload.",
+	{name: "adapter_info", kind: prometheus.GaugeValue, labels: []string{"mode", "address", "port", "max_packet_bytes", "offload"},
+		help: "Always 1; the labels describe the adapter: granted mode, address, port, largest UDP payload, and offloads of the kernel in use.",
 		show: func(s *sample, put func(float64, ...string)) {
-			put(1, s.Mode, s.attr.Address.String(), strconv.Itoa(int(s.attr.Port)), strconv.Itoa(s.attr.MaxPacket))
+			put(1, s.Mode, s.attr.Address.String(), strconv.Itoa(int(s.attr.Port)), strconv.Itoa(s.attr.MaxPacket), s.attr.Offload)
 		}},
 	{name: "connections", kind: prometheus.GaugeValue, labels: []string{"state"},
 		help: "Number of connections by state. The state closing means that the peer has not confirmed the end yet.", show: showConnections},
@@ -106,7 +106,10 @@ var families = []family{
 	counter("checksum_errors_total", "Packets with a wrong CRC.", func(s *sample) uint64 { return s.BadChecksum }),
 	counter("unknown_connection_packets_total", "Packets whose connection ID, verification tag and source address match no connection.", func(s *sample) uint64 { return s.UnknownConnection }),
 	counter("forged_packets_total", "Packets with correct verification tag and source address, but with a PSN or acknowledgement that the peer cannot have sent.", func(s *sample) uint64 { return s.Forged }),
+	counter("replayed_packets_total", "Packets of a secure connection that were opened before, or came too late to tell.", func(s *sample) uint64 { return s.Replayed }),
+	counter("unopened_packets_total", "Packets of a secure connection that do not authenticate.", func(s *sample) uint64 { return s.Unopened }),
 	counter("resets_sent_total", "Packets of unknown connections answered with Reset.", func(s *sample) uint64 { return s.Resets }),
+	counter("replies_paused_total", "Replies without a connection that were not sent, because replies to that address or its network took too much time.", func(s *sample) uint64 { return s.RepliesPaused }),
 	counter("stray_packets_total", "Packets that arrived on a queue other than that of their connection.", func(s *sample) uint64 { return s.Strays }),
 	counter("stray_packets_dropped_total", "Stray packets dropped for lack of room.", func(s *sample) uint64 { return s.StraysDropped }),
 
@@ -121,6 +124,8 @@ var families = []family{
 	counter("link_receive_dropped_total", "Packets dropped on arrival because no frame was free or a ring was full.", func(s *sample) uint64 { return s.Link.RxDropped }),
 	counter("link_receive_invalid_total", "Packets that arrived malformed or with an impossible source address.", func(s *sample) uint64 { return s.Link.RxInvalid }),
 	counter("link_transmit_dropped_total", "Packets that the link accepted but that were not transmitted, for example because the neighbour could not be resolved.", func(s *sample) uint64 { return s.Link.TxDropped }),
+	counter("link_receive_groups_total", "Groups of packets that the kernel passed to the link as one message (UDP_GRO).", func(s *sample) uint64 { return s.Link.RxGroups }),
+	counter("link_transmit_groups_total", "Groups of packets that the link passed to the kernel as one message (UDP_SEGMENT).", func(s *sample) uint64 { return s.Link.TxGroups }),
 	counter("link_transmit_kicks_total", "System calls that start transmission.", func(s *sample) uint64 { return s.Link.TxKicks }),
 	counter("link_wakeups_total", "Times a wait for packets of the link slept.", func(s *sample) uint64 { return s.Link.Wakeups }),
 

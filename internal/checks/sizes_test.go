@@ -29,6 +29,7 @@ var exempt = map[string]string{
 	"plan.Options":      "one field for each flag",
 	"proto.Parse":       "one flat case for each operation",
 	"result.Result":     "a row of results",
+	"simlink.Config":    "one field for each property of a network",
 	"wire.ConnInfo":     "a row of attributes",
 	"wire.Counters":     "counters",
 }

@@ -32,6 +32,7 @@ var short = map[string]string{
 	"progressbar":       "github.com/schollz/progressbar/v3",
 	"go-pretty":         "github.com/jedib0t/go-pretty/v6",
 	"asavie/xdp":        "github.com/asavie/xdp",
+	"noise":             "github.com/flynn/noise",
 	"yaml":              "go.yaml.in/yaml/v3",
 	"x/net":             "golang.org/x/net",
 	"ethtool":           "github.com/safchain/ethtool",

@@ -14,16 +14,21 @@ import (
 // Bound is a requirement for one quantity of a row, relative to the same quantity of another operation in the same run.
 // A time must not exceed the bound; a rate must reach it.
 type Bound struct {
-	// Row is the row that is judged. An empty transport matches any.
+	// Row is the row that is judged. An empty transport matches any; of two rows it matches the one that is not over
+	// kernel UDP.
 	result.Row
 	// Of is the quantity. It is divided by the same quantity of the operation Over. If Over is empty, the quantity
-	// itself is shown beside its target but not judged, because it depends on the host.
+	// itself is shown beside its target but not judged, because it depends on the host. If Over is Unimpaired, it is
+	// divided by that of the same row without impairment.
 	Of   result.Quantity `json:"of"`
 	Over string          `json:"over,omitempty"`
 	// Target is the goal. Limit is the bound that a run must keep, to detect regressions.
 	Target float64 `json:"target"`
 	Limit  float64 `json:"bound,omitempty"`
 }
+
+// Unimpaired as Bound.Over is the same row without impairment.
+const Unimpaired = "unimpaired"
 
 // ParseBounds parses {"bounds": [...]}. Its error lists every fault of every bound.
 func ParseBounds(text []byte) ([]Bound, error) {
@@ -69,7 +74,7 @@ func strict(text []byte, into any) error {
 }
 
 var (
-	ops     = []string{result.Send, result.Write, result.Read, result.Raw, result.RawAsavie, result.TCP, result.TCPSpin, result.Stream}
+	ops     = []string{result.Send, result.Write, result.Read, result.Raw, result.RawAsavie, result.TCP, result.TCPSpin, result.TCPShared, result.Stream}
 	metrics = []string{result.Latency, result.Rate, result.Requests, result.Bandwidth}
 )
 
@@ -86,7 +91,9 @@ func (b *Bound) check(before []Bound) error {
 	fault(b.Size <= 0 || b.MTU <= 0, `"size" and "mtu" are the row's, in bytes`)
 	fault(!slices.Contains(result.Quantities, b.Of), `"of" is %q: want one of %s`, b.Of, list(result.Quantities))
 	fault(b.Of.Time() && !result.Timed(b.Metric), `"of" is %q: rows of %s have no times`, b.Of, b.Metric)
-	fault(b.Over != "" && (!slices.Contains(ops, b.Over) || b.Over == b.Op), `"over" is %q: want another operation, such as raw or tcp`, b.Over)
+	other := b.Over == "" || slices.Contains(ops, b.Over) && b.Over != b.Op
+	fault(!other && b.Over != Unimpaired, `"over" is %q: want another operation, such as raw or tcp`, b.Over)
+	fault(b.Over == Unimpaired && b.Impair == "", `"over" is %q: the row has no "impair"`, b.Over)
 	fault(!(b.Target > 0), `"target" is missing: what is aimed at, a positive number`)
 	fault(b.Over != "" && !(b.Limit > 0), `"bound" is missing: what fails a run, a positive number`)
 	fault(b.Over == "" && b.Limit != 0, `"bound" without "over": what is not beside another row is shown, not judged`)

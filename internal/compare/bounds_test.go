@@ -29,12 +29,13 @@ func TestParseBounds(t *testing.T) {
 		{"misspelt", `{"bound": []}`, `json: unknown field "bound"`},
 		{"misspelt in the second", `{"bounds": [{` + send + `}, {"opp": 1}]}`, `bound 2: json: unknown field "opp"`},
 		{"wrong kind", change(`1.4`, `"1.4"`), "bound 1: json: cannot unmarshal string into Go struct field Bound.target of type float64"},
-		{"op", change(`"send"`, `"sends"`), `bound 1: "op" is "sends": want one of send, write, read, raw, raw_asavie, tcp, tcp_spin, stream`},
+		{"op", change(`"send"`, `"sends"`), `bound 1: "op" is "sends": want one of send, write, read, raw, raw_asavie, tcp, tcp_spin, tcp_shared, stream`},
 		{"metric", change(`"lat"`, `"latency"`), `bound 1: "metric" is "latency": want one of lat, rate, rr, bw; "of" is "p50_us": rows of latency have no times`},
 		{"size", change(`64`, `0`), `bound 1: "size" and "mtu" are the row's, in bytes`},
 		{"of", change(`"p50_us"`, `"p50"`), `bound 1: "of" is "p50": want one of p50_us, p99_us, p999_us, msgs_per_s, gbps`},
 		{"times of a rate", change(`"lat"`, `"rate"`), `bound 1: "of" is "p50_us": rows of rate have no times`},
 		{"over", change(`"raw"`, `"send"`), `bound 1: "over" is "send": want another operation, such as raw or tcp`},
+		{"over itself without impairment", change(`"raw"`, `"unimpaired"`), `bound 1: "over" is "unimpaired": the row has no "impair"`},
 		{"no target", change(`"target": 1.4, `, ``), `bound 1: "target" is missing: what is aimed at, a positive number`},
 		{"no bound", change(`, "bound": 1.8`, ``), `bound 1: "bound" is missing: what fails a run, a positive number`},
 		{"judged alone", change(`"over": "raw", `, ``), `bound 1: "bound" without "over": what is not beside another row is shown, not judged`},
@@ -80,6 +81,10 @@ func TestJudge(t *testing.T) {
 	shown.Over, shown.Limit = "", 0
 	other := us
 	other.MTU = 9000
+	lossy := rate
+	lossy.Impair, lossy.Over, lossy.Target, lossy.Limit = "loss=0.01", Unimpaired, 0.8, 0.5
+	lost := row("send", "rate", 3)
+	lost.Impair = lossy.Impair
 	many := row("send", "rate", 9)
 	many.Connections = 64
 	noTimes := row("send", "lat", 3)
@@ -98,6 +103,8 @@ func TestJudge(t *testing.T) {
 		{"paired", us, []result.Result{row("raw", "lat", 1, 10, 100), row("send", "lat", 1.5, 90, 150)}, 1.5, true, false, ""},
 		{"rates the other way", rate, []result.Result{row("raw", "rate", 2), row("send", "rate", 5)}, 2.5, true, false, ""},
 		{"rate broken", rate, []result.Result{row("raw", "rate", 2), row("send", "rate", 3)}, 1.5, false, false, ""},
+		{"impaired", lossy, []result.Result{row("send", "rate", 4), lost}, 0.75, true, false, ""},
+		{"impaired alone", lossy, []result.Result{lost}, 0, false, false, "no row of unimpaired beside it"},
 		{"shown", shown, []result.Result{row("send", "rate", 4)}, 4, false, true, ""},
 		{"of one connection", rate, []result.Result{row("raw", "rate", 2), many}, 0, false, false, "no such row"},
 		{"one round lost", us, []result.Result{row("raw", "lat", 2, 2, 0), row("send", "lat", 3, 3, 3)}, 1.5, true, false, ""},

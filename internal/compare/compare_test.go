@@ -94,3 +94,49 @@ func TestWorsened(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// TestTransports: rows that differ only in transport are never matched with each other, neither between two sets of files
+// nor by a bound.
+func TestTransports(t *testing.T) {
+	over := func(transport string, runs ...float64) result.Result {
+		r := rate(result.Write, runs...)
+		r.Transport, r.MTU = transport, 1500
+		return r
+	}
+	xdp, udp := over(result.TransportXDP, 10, 11, 12, 13), over(result.TransportUDP, 1, 1.1, 1.2, 1.3)
+	for _, tt := range []struct {
+		name        string
+		old, recent *result.Report
+		want        map[string]string
+	}{
+		{"both in both", file(xdp, udp), file(udp, xdp), map[string]string{"xdp": Same, "udp": Same}},
+		{"one each", file(xdp), file(udp), map[string]string{"xdp": OnlyOld, "udp": OnlyNew}},
+		{"one more", file(xdp), file(xdp, udp), map[string]string{"xdp": Same, "udp": OnlyNew}},
+	} {
+		got := map[string]string{}
+		for _, r := range Files([]*result.Report{tt.old}, []*result.Report{tt.recent}) {
+			got[r.Transport] = r.Verdict
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+	bound := Bound{Row: result.Row{Op: result.Write, Metric: result.Rate, Size: 64, MTU: 1500}, Of: result.MsgsPerSec, Target: 1}
+	slow, fast := over(result.TransportUDP, 2), over(result.TransportXDP, 20)
+	for _, tt := range []struct {
+		transport string
+		rows      []result.Result
+		want      float64
+	}{
+		{"", []result.Result{slow, fast}, 20},
+		{"", []result.Result{fast, slow}, 20},
+		{"", []result.Result{slow}, 2},
+		{result.TransportUDP, []result.Result{fast, slow}, 2},
+		{result.TransportXDP, []result.Result{slow}, 0},
+	} {
+		bound.Transport = tt.transport
+		if j := Judge(file(tt.rows...), []Bound{bound})[0]; j.Median != tt.want {
+			t.Errorf("transport %q of %d rows: got %g, want %g", tt.transport, len(tt.rows), j.Median, tt.want)
+		}
+	}
+}

@@ -34,7 +34,7 @@ func (b *Bound) judge(rows []result.Result) Judgement {
 	base := row
 	if b.Over == "" {
 		j.Values = result.Values(row, b.Of)
-	} else if base = result.Base(rows, row, b.Over); base == nil {
+	} else if base = b.base(rows, row); base == nil {
 		j.Missing = "no row of " + b.Over + " beside it"
 		return j
 	} else {
@@ -49,17 +49,25 @@ func (b *Bound) judge(rows []result.Result) Judgement {
 }
 
 // find returns the row of a bound; nil if there is none.
-func (b *Bound) find(rows []result.Result) *result.Result {
+func (b *Bound) find(rows []result.Result) (found *result.Result) {
 	for i := range rows {
 		want := b.Row
 		if want.Transport == "" {
 			want.Transport = rows[i].Transport
 		}
-		if rows[i].Row == want {
-			return &rows[i]
+		if rows[i].Row == want && (found == nil || found.OverUDP()) {
+			found = &rows[i]
 		}
 	}
-	return nil
+	return found
+}
+
+// base returns the row by which a row is divided; nil if there is none.
+func (b *Bound) base(rows []result.Result, row *result.Result) *result.Result {
+	if b.Over == Unimpaired {
+		return result.Unimpaired(rows, row)
+	}
+	return result.Base(rows, row, b.Over)
 }
 
 func reasons(row, base *result.Result) string {

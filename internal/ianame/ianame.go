@@ -38,11 +38,12 @@ type Name struct {
 	Mode      string     // for XDP and Auto: "zero-copy", "copy", "generic"; "" and "auto" mean the best
 	Addr      netip.Addr // for UDP
 
-	Port     uint16        // port=N
-	PeerPort uint16        // peerport=N
-	Queues   int           // queues=N
-	Silence  time.Duration // silence=TIME
-	Progress string        // progress=MODE: "adaptive", "busy" or "interrupts"
+	Port      uint16        // port=N
+	PeerPort  uint16        // peerport=N
+	Queues    int           // queues=N
+	Silence   time.Duration // silence=TIME
+	Progress  string        // progress=MODE: "adaptive", "busy" or "interrupts"
+	NoOffload bool          // offload=off
 }
 
 // Parse parses a name. Its errors wrap ErrNotAdapter or ErrInvalid and say what to write instead.
@@ -124,8 +125,12 @@ func (n *Name) parseOption(word string) (err error) {
 		default:
 			err = invalid("%q names no mode; use progress=adaptive, progress=busy or progress=interrupts", word)
 		}
+	case "offload":
+		if n.NoOffload = value == "off"; !n.NoOffload {
+			err = invalid("%q is not an option; use offload=off, or leave it out", word)
+		}
 	default:
-		err = invalid("there is no option %q; use port=N, peerport=N, queues=N, silence=TIME, progress=MODE", word)
+		err = invalid("there is no option %q; use port=N, peerport=N, queues=N, silence=TIME, progress=MODE, offload=off", word)
 	}
 	return err
 }

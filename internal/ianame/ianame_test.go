@@ -39,6 +39,8 @@ func TestParse(t *testing.T) {
 		{"xdp:eth0 silence=-1s", Name{}, ErrInvalid},
 		{"xdp:eth0 udp:::1", Name{}, ErrInvalid},
 		{"xdp:eth0 progress", Name{}, ErrInvalid},
+		{"udp:10.0.0.1 offload=off", Name{Device: "udp:10.0.0.1", Kind: UDP, Addr: netip.MustParseAddr("10.0.0.1"), NoOffload: true}, nil},
+		{"udp:10.0.0.1 offload=on", Name{}, ErrInvalid},
 		{"xdp:eth0 progress=fast", Name{}, ErrInvalid},
 	}
 	for _, tt := range tests {

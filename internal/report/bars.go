@@ -10,9 +10,9 @@ import (
 	"gonum.org/v1/plot/vg"
 )
 
-// bar is one figure of an operation. barGroup is a set of bars that stand together.
+// bar is one figure of a series. barGroup is a set of bars that stand together.
 type bar struct {
-	op    string
+	of    series
 	value float64
 }
 
@@ -80,7 +80,7 @@ func addBar(p *plot.Plot, b bar, at float64, width vg.Length, label func(float64
 	if err != nil {
 		return err
 	}
-	chart.XMin, chart.Color, chart.LineStyle.Width = at, seriesOf(b.op).role.marker, 0
+	chart.XMin, chart.Color, chart.LineStyle.Width = at, b.of.role.marker, 0
 	labels, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: at, Y: b.value}}, Labels: []string{label(b.value)}})
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func addRatio(p *plot.Plot, b bar, at float64, label func(float64) string) error
 	if err != nil {
 		return err
 	}
-	box.Color, box.LineStyle.Width = seriesOf(b.op).role.marker, 0
+	box.Color, box.LineStyle.Width = b.of.role.marker, 0
 	labels, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: at, Y: b.value}}, Labels: []string{label(b.value)}})
 	if err != nil {
 		return err

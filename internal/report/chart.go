@@ -97,6 +97,7 @@ func linearTicks(top float64) ticks {
 	if !(top > 0) {
 		top = 1
 	}
+	top = plausible(top)
 	step := math.Pow(10, math.Floor(math.Log10(top/5)))
 	for _, f := range []float64{1, 2, 2.5, 5, 10} {
 		if step*f*5.5 >= top {
@@ -114,6 +115,10 @@ func linearTicks(top float64) ticks {
 	}
 }
 
+// plausible returns v, or the nearest value for which the number of ticks is small and powers of ten are finite. A file
+// of results may come from elsewhere, with any value.
+func plausible(v float64) float64 { return min(max(v, 1e-30), 1e30) }
+
 // number formats a value without trailing zeros, with its thousands separated.
 func number(v float64) string {
 	if v >= 10_000 {
@@ -128,6 +133,7 @@ func decades(low, high float64) (out ticks) {
 	if !(low > 0 && low <= high) {
 		return nil
 	}
+	low, high = plausible(low), plausible(high)
 	near := high/low < 100
 	for e := math.Floor(math.Log10(low)); e <= math.Ceil(math.Log10(high)); e++ {
 		for m := 1.0; m < 10; m++ {

@@ -33,7 +33,7 @@ func cdf(rows []result.Result, times span) (*plot.Plot, error) {
 	top := 2.0
 	for _, r := range rows {
 		points := distribution(r.Histogram)
-		l, err := line(points, seriesOf(r.Op).role)
+		l, err := line(points, seriesOf(&r).role)
 		if err != nil {
 			return nil, err
 		}
@@ -111,7 +111,7 @@ func addLines(p *plot.Plot, rows []result.Result, s series, figure, dashes func(
 		if of == nil {
 			continue
 		}
-		l, err := line(points(rows, s.Op, of), s.role)
+		l, err := line(points(rows, s, of), s.role)
 		if err != nil {
 			return err
 		}
@@ -129,9 +129,9 @@ func addLines(p *plot.Plot, rows []result.Result, s series, figure, dashes func(
 	return nil
 }
 
-func points(rows []result.Result, op string, figure func(*result.Result) float64) (out plotter.XYs) {
+func points(rows []result.Result, s series, figure func(*result.Result) float64) (out plotter.XYs) {
 	for _, r := range rows {
-		if v := figure(&r); r.Op == op && v > 0 {
+		if v := figure(&r); s.has(&r) && v > 0 {
 			out = append(out, plotter.XY{X: float64(r.Size), Y: v})
 		}
 	}

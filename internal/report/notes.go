@@ -59,7 +59,7 @@ func runsOf(o result.Omission, rows []result.Result) string {
 		if runs == "" {
 			continue
 		}
-		name := seriesOf(rows[r.Row].Op).Title
+		name := seriesOf(&rows[r.Row]).Title
 		if sized(rows) {
 			name += " " + result.FormatSize(rows[r.Row].Size)
 		}

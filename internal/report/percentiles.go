@@ -21,7 +21,7 @@ func percentiles(rows []result.Result, values span) (*plot.Plot, error) {
 	rows = ordered(rows)
 	var marks ticks
 	for i, r := range rows {
-		marks = append(marks, plot.Tick{Value: float64(i), Label: seriesOf(r.Op).Short})
+		marks = append(marks, plot.Tick{Value: float64(i), Label: seriesOf(&r).Short})
 		if err := addPercentiles(p, r, float64(i), values); err != nil {
 			return nil, err
 		}
@@ -32,7 +32,7 @@ func percentiles(rows []result.Result, values span) (*plot.Plot, error) {
 }
 
 func addPercentiles(p *plot.Plot, r result.Result, at float64, values span) error {
-	colour := seriesOf(r.Op).role
+	colour := seriesOf(&r).role
 	var xys plotter.XYs
 	var names []string
 	for _, v := range []*float64{r.P50, r.P99, r.P999} {

@@ -60,7 +60,7 @@ func besides(rows []result.Result, op string) (out []barGroup) {
 			g := barGroup{name: groupName(metric, at)}
 			for _, r := range ordered(drawn(rows, is)) {
 				if v, ok := times(&r, rows, op); ok && isOurs(r.Op) && placeOf(r) == at && at.plain() {
-					g.bars = append(g.bars, bar{r.Op, v})
+					g.bars = append(g.bars, bar{seriesOf(&r), v})
 				}
 			}
 			if len(g.bars) > 0 {

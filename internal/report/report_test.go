@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"math"
 	"regexp"
 	"strings"
 	"testing"
@@ -105,12 +106,16 @@ func TestOdd(t *testing.T) {
 		}
 		return r
 	}
-	for _, v := range []float64{0, -1, 1e-9, 1, 1e18} {
+	for _, v := range []float64{0, -1, 5e-324, 1e-9, 1, 1e18, math.MaxFloat64} {
 		for _, metric := range []string{result.Latency, result.Rate, result.Bandwidth, result.SHA256, "other"} {
 			rows := []result.Result{row(result.Send, metric, v), row(result.Raw, metric, 1), row(result.TCP, metric, v)}
 			var b bytes.Buffer
-			if err := Write(&b, []File{{"odd", &result.Report{Results: rows}}}); err != nil {
+			err := Write(&b, []File{{"odd", &result.Report{Results: rows}}})
+			if extreme := v > 0 && (v < 1e-100 || v > 1e100); err != nil && !extreme { // no axis reaches from 1 to these
 				t.Errorf("%s %g: %v", metric, v, err)
+			}
+			if b.Len() > 4<<20 {
+				t.Errorf("%s %g: the page has %d bytes", metric, v, b.Len())
 			}
 		}
 	}
@@ -141,6 +146,37 @@ func TestFull(t *testing.T) {
 		"<th>p99 × raw</th>", "<th>churned heap</th>", "<td>1 GiB</td>", "<th>M requests/s</th>"} {
 		if !strings.Contains(html, want) {
 			t.Errorf("no %q", want)
+		}
+	}
+}
+
+// TestTransports: an operation over XDP and over kernel UDP is two series, in charts and in tables.
+func TestTransports(t *testing.T) {
+	row := func(op, metric, transport string, v float64) result.Result {
+		r := result.Result{Row: result.Row{Op: op, Metric: metric, Size: 64, MTU: 1500, Transport: transport}, Valid: true, Samples: 1, Gbps: v, MsgsPerSec: v * 1e6}
+		if metric == result.Latency {
+			r.SetTimes(result.Histogram{{Upper: v, Count: 20000}})
+		}
+		return r
+	}
+	html := pageOf(t, []File{{"both", &result.Report{Results: []result.Result{
+		row(result.Write, result.Bandwidth, result.TransportXDP, 6.25), row(result.Write, result.Bandwidth, result.TransportUDP, 4.75),
+		row(result.TCP, result.Bandwidth, result.TransportTCP, 20), row(result.TCPShared, result.Bandwidth, result.TransportTCP, 5),
+		row(result.Send, result.Latency, result.TransportXDP, 6), row(result.Send, result.Latency, result.TransportUDP, 30)}}}})
+	for _, want := range []string{
+		`<li><span class="key write"></span>RDMA write</li><li><span class="key write-udp"></span>RDMA write over UDP</li>`,
+		`<li><span class="key tcp"></span>kernel TCP</li><li><span class="key shared"></span>kernel TCP beside XDP</li>`,
+		`<td><span class="key send-udp"></span>send over UDP</td>`, ".key.write-udp { background: var(--write-udp) }",
+		"var(--write-udp)", "var(--shared)", ">6.25</text>", ">4.75</text>", ">udp</text>",
+		">0.31</text>", ">0.24</text>", // both beside kernel TCP
+	} {
+		if !strings.Contains(html, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	for _, s := range all {
+		if !strings.Contains(pageText, s.role.variable+": #") || strings.Count(pageText, s.role.variable+": #") != 2 {
+			t.Errorf("%s has no colour in one of the two styles", s.role.variable)
 		}
 	}
 }

@@ -165,7 +165,7 @@ func byPlace(rows []result.Result, figure func(*result.Result) float64) (out []b
 		g := barGroup{name: at.String()}
 		for _, r := range ordered(rows) {
 			if placeOf(r) == at {
-				g.bars = append(g.bars, bar{r.Op, figure(&r)})
+				g.bars = append(g.bars, bar{seriesOf(&r), figure(&r)})
 			}
 		}
 		out = append(out, g)
@@ -176,7 +176,7 @@ func byPlace(rows []result.Result, figure func(*result.Result) float64) (out []b
 // ordered returns the rows by operation, in the order of a legend.
 func ordered(rows []result.Result) []result.Result {
 	rows = slices.Clone(rows)
-	slices.SortStableFunc(rows, func(a, b result.Result) int { return rank(a.Op) - rank(b.Op) })
+	slices.SortStableFunc(rows, func(a, b result.Result) int { return rank(&a) - rank(&b) })
 	return rows
 }
 

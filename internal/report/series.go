@@ -21,9 +21,11 @@ var (
 	grid = role{"--grid", color.RGBA{2, 2, 2, 255}}
 )
 
-// series is the name and the style of an operation in every chart.
+// series is the name and the style of an operation in every chart. An operation over kernel UDP is a series of its own.
 type series struct {
-	Op, Title string
+	Op    string
+	UDP   bool
+	Title string
 	// Short is the title for a mark of an axis, Class the CSS class.
 	Short, Class string
 	role         role
@@ -34,15 +36,32 @@ var all = []series{
 	newSeries(result.Raw, "raw AF_XDP", "raw", 10),
 	newSeries(result.RawAsavie, "raw, asavie/xdp", "asavie", 11),
 	newSeries(result.Send, "send", "send", 12),
+	newSeries(result.Send, "send", "send", 18).overUDP(),
 	newSeries(result.Write, "RDMA write", "write", 13),
+	newSeries(result.Write, "RDMA write", "write", 19).overUDP(),
 	newSeries(result.Read, "RDMA read", "read", 14),
+	newSeries(result.Read, "RDMA read", "read", 20).overUDP(),
 	newSeries(result.Stream, "stream", "stream", 16),
+	newSeries(result.Stream, "stream", "stream", 21).overUDP(),
 	newSeries(result.TCP, "kernel TCP", "tcp", 15),
+	newSeries(result.TCPShared, "kernel TCP beside XDP", "shared", 22),
 	newSeries(result.TCPSpin, "kernel TCP, spinning", "spin", 17),
 }
 
 func newSeries(op, title, class string, mark uint8) series {
-	return series{op, title, class, class, role{"--" + class, color.RGBA{mark, mark, mark, 255}}}
+	return series{op, false, title, class, class, role{"--" + class, color.RGBA{mark, mark, mark, 255}}}
+}
+
+// overUDP returns the series of the same operation over kernel UDP.
+func (s series) overUDP() series {
+	s.UDP, s.Title, s.Short, s.Class = true, s.Title+" over UDP", s.Short+"\nudp", s.Class+"-udp"
+	s.role.variable += "-udp"
+	return s
+}
+
+// has reports whether a row belongs to the series.
+func (s series) has(r *result.Result) bool {
+	return s.Op == r.Op && (s.UDP == r.OverUDP() || r.Baseline())
 }
 
 // roles returns all roles that a chart may use.
@@ -54,17 +73,17 @@ func roles() []role {
 	return out
 }
 
-// seriesOf returns the series of an operation, also of an unknown one.
-func seriesOf(op string) series {
-	if i := slices.IndexFunc(all, func(s series) bool { return s.Op == op }); i >= 0 {
+// seriesOf returns the series of a row, also of an unknown operation.
+func seriesOf(r *result.Result) series {
+	if i := slices.IndexFunc(all, func(s series) bool { return s.has(r) }); i >= 0 {
 		return all[i]
 	}
-	return series{Op: op, Title: op, Short: op, Class: "other", role: ink}
+	return series{Op: r.Op, UDP: r.OverUDP(), Title: r.Op, Short: r.Op, Class: "other", role: ink}
 }
 
-// rank returns the position of an operation in the legend.
-func rank(op string) int {
-	i := slices.IndexFunc(all, func(s series) bool { return s.Op == op })
+// rank returns the position of a row in the legend.
+func rank(r *result.Result) int {
+	i := slices.IndexFunc(all, func(s series) bool { return s.has(r) })
 	if i < 0 {
 		return len(all)
 	}
@@ -74,7 +93,7 @@ func rank(op string) int {
 // legend returns the series of some rows, each once.
 func legend(rows []result.Result) (out []series) {
 	for _, s := range all {
-		if slices.ContainsFunc(rows, func(r result.Result) bool { return r.Op == s.Op }) {
+		if slices.ContainsFunc(rows, func(r result.Result) bool { return s.has(&r) }) {
 			out = append(out, s)
 		}
 	}

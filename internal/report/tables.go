@@ -121,7 +121,7 @@ func tableOf(title string, rows []result.Result) table {
 		t.Head = append(t.Head, c.head)
 	}
 	for i := range rows {
-		line := row{Series: seriesOf(rows[i].Op), Notes: numbersOf(t.Notes, i), Invalid: rows[i].ValidRuns() == 0}
+		line := row{Series: seriesOf(&rows[i]), Notes: numbersOf(t.Notes, i), Invalid: rows[i].ValidRuns() == 0}
 		for _, c := range columns {
 			line.Cells = append(line.Cells, c.of(&rows[i], rows))
 		}

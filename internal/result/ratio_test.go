@@ -88,6 +88,33 @@ func TestRawRatios(t *testing.T) {
 	}
 }
 
+// TestBaseTransport: two DAT operations are compared only if they have the same transport. Raw frames and kernel TCP are
+// compared with both transports.
+func TestBaseTransport(t *testing.T) {
+	row := func(op, transport string) Result {
+		return Result{Row: Row{Op: op, Metric: Bandwidth, Size: 1 << 20, MTU: 1500, Transport: transport}, Gbps: 1, Valid: true}
+	}
+	rows := []Result{row(Send, TransportUDP), row(Send, TransportXDP), row(Write, TransportXDP), row(Write, TransportUDP),
+		row(Read, TransportUDP), row(Raw, TransportXDP), row(TCP, TransportTCP), row(TCPShared, TransportTCP)}
+	for _, tt := range []struct{ op, transport, over, want string }{
+		{Write, TransportXDP, Send, TransportXDP},
+		{Write, TransportUDP, Send, TransportUDP},
+		{Write, TransportXDP, Read, ""},
+		{Write, TransportUDP, Raw, TransportXDP},
+		{Write, TransportUDP, TCP, TransportTCP},
+		{TCPShared, TransportTCP, TCP, TransportTCP},
+		{Write, TransportUDP, Write, ""},
+	} {
+		r, got := row(tt.op, tt.transport), ""
+		if b := Base(rows, &r, tt.over); b != nil {
+			got = b.Transport
+		}
+		if got != tt.want {
+			t.Errorf("%s over %s beside %s: got the row over %q, want %q", tt.op, tt.transport, tt.over, got, tt.want)
+		}
+	}
+}
+
 // TestRoundsJSON: all rounds of a row, valid or not, are on one line of the file.
 func TestRoundsJSON(t *testing.T) {
 	row := Pool([]Result{times(Send, 3, 8), invalid(times(Send, 1, 1))})

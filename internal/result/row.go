@@ -8,8 +8,16 @@ const (
 	Raw       = "raw"
 	RawAsavie = "raw_asavie"
 	TCP       = "tcp"
-	TCPSpin   = "tcp_spin" // kernel TCP, both ends of which read in a loop without blocking
-	Stream    = "stream"   // a net.Conn of package stream
+	TCPSpin   = "tcp_spin"   // kernel TCP, both ends of which read in a loop without blocking
+	TCPShared = "tcp_shared" // kernel TCP over interfaces on which an adapter is open
+	Stream    = "stream"     // a net.Conn of package stream
+)
+
+// Transports, as in the JSON.
+const (
+	TransportXDP = "xdp"
+	TransportUDP = "udp"
+	TransportTCP = "tcp"
 )
 
 // Metrics, as in the JSON.
@@ -62,7 +70,13 @@ type Row struct {
 	Realtime bool `json:"realtime,omitempty" title:", at real-time priority" short:", realtime" column:"real-time" peer:"-" help:"whether the measuring thread had real-time priority"`
 	// Impair is the impairment of received packets, in the format of package tap; empty for none.
 	Impair string `json:"impair,omitempty" title:", impaired by %v" short:", impaired" column:"impaired by" peer:"-" help:"what was done to the packets that arrived (--impair)"`
+	// AskedMode is the mode of the adapters in a row of datbench links, which compares modes. Other rows have the mode
+	// that is granted, and no such condition.
+	AskedMode string `json:"asked_mode,omitempty" title:" in %v mode" short:", %v" column:"asked mode" peer:"-" help:"mode of the adapters, in rows of datbench links"`
 }
+
+// OverUDP reports whether the row is a DAT operation over kernel UDP.
+func (r Row) OverUDP() bool { return r.Transport == TransportUDP }
 
 // Plain returns the row with the same link and impairment, and without the other conditions. Other rows are compared
 // with it.

@@ -11,19 +11,20 @@ import (
 
 // full is a row with every condition set.
 var full = Row{Op: Send, Metric: Rate, Size: 64, Transport: "xdp", Connections: 8, BothWays: true, Depth: 4, Signal: 2, MTU: 1500,
-	Churn: 1 << 30, Realtime: true, Impair: "loss=0.01"}
+	Churn: 1 << 30, Realtime: true, Impair: "loss=0.01", AskedMode: "copy"}
 
 func TestTexts(t *testing.T) {
 	plain := Row{Op: RawAsavie, Metric: Bandwidth, Size: 1514, MTU: 1500}
 	for _, tt := range []struct{ what, got, want string }{
-		{"title", full.Title(), "message rate send 64 B × 8 both ways at MTU 1500, beside 1 GiB of churned heap, at real-time priority, impaired"},
-		{"conditions", full.Conditions(), " × 8 both ways, depth 4, signal 2 at MTU 1500, beside 1 GiB of churned heap, at real-time priority, impaired by loss=0.01"},
-		{"label", full.Label(), "send × 8 both ways, depth 4, signal 2 churn, realtime, impaired"},
+		{"title", full.Title(), "message rate send 64 B × 8 both ways at MTU 1500, beside 1 GiB of churned heap, at real-time priority in copy mode, impaired"},
+		{"conditions", full.Conditions(), " × 8 both ways, depth 4, signal 2 at MTU 1500, beside 1 GiB of churned heap, at real-time priority, impaired by loss=0.01 in copy mode"},
+		{"label", full.Label(), "send × 8 both ways, depth 4, signal 2 churn, realtime, impaired, copy"},
 		{"name", full.Name(), "send × 8"},
 		{"title of a plain row", plain.Title(), "bandwidth raw_asavie 1514 B at MTU 1500"},
 		{"label of a plain row", plain.Label(), "raw_asavie"},
 		{"name of a plain row", plain.Name(), "raw_asavie"},
 		{"one connection is no condition", Row{Op: Send, Metric: Rate, Connections: 1}.Title(), "message rate send"},
+		{"title of a row over UDP", Row{Op: Write, Metric: Bandwidth, Size: 1 << 20, Transport: TransportUDP, MTU: 9000}.Title(), "bandwidth write 1 MiB over udp at MTU 9000"},
 		{"title of no size", Row{Op: "x", Metric: "y"}.Title(), "y x"},
 	} {
 		if tt.got != tt.want {
@@ -34,7 +35,7 @@ func TestTexts(t *testing.T) {
 
 // TestPlace: rows of one table differ only in what the table shows.
 func TestPlace(t *testing.T) {
-	want := Row{Metric: Rate, MTU: 1500, Churn: 1 << 30, Realtime: true, Impair: "loss=0.01"}
+	want := Row{Metric: Rate, MTU: 1500, Churn: 1 << 30, Realtime: true, Impair: "loss=0.01", AskedMode: "copy"}
 	if diff := cmp.Diff(want, full.Place()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -94,12 +94,15 @@ func (r Row) Conditions() string {
 	return r.texts(func(f field) string { return cmp.Or(f.title, f.short) })
 }
 
-// Title returns the row in words: metric, operation, size and conditions, without those that tables show in a column.
-// For an impaired row it only says "impaired".
+// Title returns the row in words: metric, operation, size, transport if it is kernel UDP, and conditions, without those
+// that tables show in a column. For an impaired row it only says "impaired".
 func (r Row) Title() string {
 	s := MetricTitle(r.Metric) + " " + r.Op
 	if r.Size > 0 {
 		s += " " + FormatSize(r.Size)
+	}
+	if r.OverUDP() {
+		s += " over udp"
 	}
 	impaired := r.Impair != ""
 	r.Impair = ""

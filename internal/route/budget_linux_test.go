@@ -61,18 +61,21 @@ func TestAddressReportsAreBounded(t *testing.T) {
 // reportAddress makes the kernel report an address again, with another lifetime, and waits until the table has the report.
 func (w *world) reportAddress() {
 	w.Helper()
-	version := func() uint64 {
+	never := time.Now().Add(time.Hour)
+	due := func() time.Time {
 		w.table.mu.Lock()
 		defer w.table.mu.Unlock()
-		return w.table.version
+		return w.table.routesAt
 	}
 	addr, err := netlink.ParseAddr("fd99::1/64")
 	w.must(err)
 	for _, addr.ValidLft = range []int{1000, 2000} {
 		addr.PreferedLft = addr.ValidLft
-		was := version()
+		w.table.mu.Lock()
+		w.table.routesAt = never
+		w.table.mu.Unlock()
 		w.must(w.nl[lab.A].AddrReplace(w.veth[lab.A], addr))
-		w.until("the report of the address", func() bool { return version() != was })
+		w.until("the report of the address", func() bool { return due() != never })
 	}
 }
 

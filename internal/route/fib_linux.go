@@ -1,7 +1,6 @@
 package route
 
 import (
-	"fmt"
 	"net"
 	"net/netip"
 	"slices"
@@ -9,45 +8,6 @@ import (
 
 	"github.com/vishvananda/netlink"
 )
-
-// FIB reads the kernel's routing tables (the forwarding information base). It needs no privilege. Any goroutine may
-// call MTU until Close.
-type FIB struct{ handle *netlink.Handle }
-
-// OpenFIB opens a netlink socket in the network namespace of the calling thread. MTU uses that namespace on any thread.
-//
-// System calls: socket, bind (netlink).
-func OpenFIB() (*FIB, error) {
-	h, err := netlink.NewHandle(syscall.NETLINK_ROUTE)
-	if err != nil {
-		return nil, fmt.Errorf("route: open netlink socket: %w", err)
-	}
-	if err := h.SetSocketTimeout(requestTimeout); err != nil {
-		h.Close()
-		return nil, fmt.Errorf("route: set netlink timeout: %w", err)
-	}
-	return &FIB{handle: h}, nil
-}
-
-// MTU returns the largest IP packet in bytes for the route from one address to another. It is the minimum of the MTUs of
-// the route and of its interface. It does not depend on ICMP messages, which any host can forge. ifindex is the
-// interface of link-local addresses, and 0 for other addresses.
-//
-// System calls: sendto, recvfrom (netlink).
-func (f *FIB) MTU(from, to netip.Addr, ifindex int) (int, error) {
-	r, err := routeTo(f.handle, to, netlink.RouteGetOptions{SrcAddr: from.AsSlice(), OifIndex: ifindex})
-	if err != nil {
-		return 0, fmt.Errorf("route: resolve %v from %v: %w", to, from, err)
-	}
-	out, err := f.handle.LinkByIndex(r.LinkIndex)
-	if err != nil {
-		return 0, fmt.Errorf("route: read interface %d: %w", r.LinkIndex, err)
-	}
-	return limitMTU(out.Attrs().MTU, r.MTU), nil
-}
-
-// Close closes the socket.
-func (f *FIB) Close() { f.handle.Close() }
 
 // limitMTU returns the MTU of a route through an interface; the MTU of the route is 0 if it has none.
 func limitMTU(device, route int) int {

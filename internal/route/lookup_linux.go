@@ -11,7 +11,8 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// requestTimeout bounds the kernel's response time.
+// requestTimeout bounds the time between a request and the kernel's response. It does not bound the request itself, in
+// which the kernel waits for its lock of network settings (RTNL).
 const requestTimeout = 5 * time.Second
 
 // way is the result of a route lookup. The zero value means no route.
@@ -21,11 +22,9 @@ type way struct {
 	mtu    int // 0 if the route has none
 }
 
-// lookup asks the kernel for the route to an address through this interface.
+// lookup asks the kernel for the route to an address through this interface. It may wait for as long as any user of the
+// host holds RTNL; requestTimeout does not end this wait.
 func (t *Table) lookup(dst netip.Addr) (way, error) {
-	if !dst.IsValid() || dst.IsUnspecified() {
-		return way{}, fmt.Errorf("route: resolve %v: %w", dst, ErrUnreachable)
-	}
 	r, err := routeTo(t.handle, dst, netlink.RouteGetOptions{OifIndex: t.index})
 	if err != nil {
 		return way{}, t.lookupError(dst, err)

@@ -38,6 +38,9 @@ func (t *Table) attach(h *Hop, via netip.Addr) {
 		n = &neighbour{addr: via, hops: make(map[*Hop]struct{})}
 		t.neighbours[via] = n
 		t.follow(n, t.seen[via], time.Now())
+		if e := t.macs.find(via); n.mac == 0 && e != nil && !e.expired() { // it has answered a probe
+			n.mac = packMAC(e.mac[:])
+		}
 	}
 	n.hops[h] = struct{}{}
 	h.via = n
@@ -132,7 +135,7 @@ func (t *Table) kickDue(now time.Time) time.Duration {
 		due = append(due, n.addr)
 		t.requests.set(n, n.following(now))
 	}
-	next := t.requests.sleep(t.lookupAt())
+	next := t.requests.sleep(t.nextLookup())
 	t.mu.Unlock()
 	for _, addr := range due {
 		t.kick(addr)

@@ -40,6 +40,9 @@ const (
 	// 40 ms. So five such lookups may follow each other, and then one every 2 s.
 	lookupShare = 50
 	lookupBurst = 10 * time.Second
+	// closeWait is the time for which Close waits for goroutines. They answer at once unless the kernel's lock of network
+	// settings (RTNL) is held.
+	closeWait = 500 * time.Millisecond
 	// recheck is the interval at which all routes are looked up again. It is needed because the table does not listen to
 	// changes of policy rules.
 	recheck = 30 * time.Second

@@ -16,7 +16,8 @@ import (
 const maxPrefixes = 4096
 
 // prefixes maps destination prefixes to gateways. It is immutable. The prefixes of a Table are the unicast routes
-// through its interface, from all routing tables except the local one.
+// through its interface, from all routing tables except the local one, and the routes of the main table that refuse
+// packets.
 type prefixes struct {
 	bits4, bits6 []int // existing prefix lengths, longest first
 	gateways     map[netip.Prefix]gateway
@@ -25,18 +26,26 @@ type prefixes struct {
 // gateway is the next hop of one route.
 type gateway struct {
 	addr     netip.Addr // invalid if the next hop is the destination itself
+	mtu      int        // of the route; 0 if it has none. In a Reach, the minimum of this and the MTU of the interface
 	free     bool       // packets do not wait for a neighbour; used by Reach only
+	refuses  bool       // the route refuses packets; used by Table only
 	table    int
 	priority int
 }
 
 // via returns the next hop to dst by the longest prefix; ok is false without a route.
 func (p *prefixes) via(dst netip.Addr) (hop netip.Addr, ok bool) {
+	w, ok := p.way(dst)
+	return w.via, ok
+}
+
+// way returns the route to dst by the longest prefix, without a source address; ok is false without a route.
+func (p *prefixes) way(dst netip.Addr) (w way, ok bool) {
 	g, ok := p.find(dst)
 	if ok && !g.addr.IsValid() {
-		return dst, true
+		g.addr = dst
 	}
-	return g.addr, ok
+	return way{via: g.addr, mtu: g.mtu}, ok && !g.refuses
 }
 
 // find returns the gateway of the longest prefix; ok is false without a route.
@@ -118,12 +127,17 @@ func listPrefixes(h *netlink.Handle, gatewayOf func(*netlink.Route) (gateway, bo
 	return p, nil
 }
 
-// gatewayOf returns the gateway of a route through the interface; ok is false for any other route.
+// gatewayOf returns the gateway of a route through the interface, or of a route that refuses packets; ok is false for any
+// other route.
 func (t *Table) gatewayOf(r *netlink.Route) (g gateway, ok bool) {
+	switch r.Type {
+	case syscall.RTN_UNREACHABLE, syscall.RTN_PROHIBIT, syscall.RTN_BLACKHOLE:
+		return gateway{table: r.Table, priority: r.Priority, refuses: true}, r.Table == syscall.RT_TABLE_MAIN
+	}
 	if r.Type != syscall.RTN_UNICAST || r.Table == syscall.RT_TABLE_LOCAL {
 		return g, false
 	}
-	g = gateway{table: r.Table, priority: r.Priority}
+	g = gateway{table: r.Table, priority: r.Priority, mtu: r.MTU}
 	if r.LinkIndex == t.index {
 		g.addr = gatewayAddr(r.Gw, r.Via)
 		return g, true

@@ -18,8 +18,8 @@ import (
 // packet waits in a queue. It covers all interfaces of a network namespace. It only listens to the kernel's messages,
 // so it needs no privilege. It resolves nothing itself: the kernel resolves a neighbour when a packet is sent to it.
 //
-// Known, Version and Ask make no system call and take no lock. Only an Ask that returns true allocates. Any goroutine
-// may call Known and Version; one goroutine at a time may call Ask.
+// Known, MTU, Version and Ask make no system call and take no lock. Only an Ask that returns true allocates. Any
+// goroutine may call Known, MTU and Version; one goroutine at a time may call Ask.
 type Reach struct {
 	handle   *netlink.Handle
 	events   *nl.NetlinkSocket
@@ -86,13 +86,15 @@ func (r *Reach) closeSockets() {
 	}
 }
 
-// Close ends the goroutines and waits for them. A second Close does nothing.
+// Close ends the goroutines and waits for them, but at most closeWait. A second Close does nothing.
 func (r *Reach) Close() {
 	r.closed.Do(func() {
 		close(r.done)
 		r.events.Close() // ends watch
-		r.all.Wait()
-		r.handle.Close()
+		within(closeWait, func() {
+			r.all.Wait()
+			r.handle.Close()
+		})
 	})
 }
 
@@ -106,6 +108,14 @@ func (r *Reach) Known(dst netip.Addr) bool {
 	dst = dst.WithZone("")
 	g, ok := r.prefixes.Load().find(dst)
 	return !ok || g.free || r.macs.find(dst) != nil
+}
+
+// MTU returns the largest IP packet in bytes for the route to dst. It is the minimum of the MTUs of the route and of its
+// interface. It does not depend on ICMP messages, which any host can forge, nor on policy rules. It returns 0 if it knows
+// no unicast route.
+func (r *Reach) MTU(dst netip.Addr) int {
+	g, _ := r.prefixes.Load().find(dst.WithZone(""))
+	return g.mtu
 }
 
 // Version changes when a destination that was Known may no longer be.
@@ -231,12 +241,12 @@ func (r *Reach) readRoutes() error {
 	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
 		return fmt.Errorf("route: list interfaces: %w", err)
 	}
-	direct := make(map[int]bool)
+	devices := make(map[int]device)
 	for _, l := range links {
 		const noNeighbours = syscall.IFF_NOARP | syscall.IFF_LOOPBACK | syscall.IFF_POINTOPOINT
-		direct[l.Attrs().Index] = l.Attrs().RawFlags&noNeighbours != 0
+		devices[l.Attrs().Index] = device{direct: l.Attrs().RawFlags&noNeighbours != 0, mtu: l.Attrs().MTU}
 	}
-	p, err := listPrefixes(r.handle, func(route *netlink.Route) (gateway, bool) { return reachOf(route, direct) })
+	p, err := listPrefixes(r.handle, func(route *netlink.Route) (gateway, bool) { return reachOf(route, devices) })
 	if err != nil {
 		return fmt.Errorf("route: list routes: %w", err)
 	}
@@ -245,10 +255,15 @@ func (r *Reach) readRoutes() error {
 	return nil
 }
 
-// reachOf returns the gateway of a route; direct has the interfaces without neighbours. The gateway is free if packets
-// along the route never wait for a neighbour. Routes to local addresses are free, and so are routes that refuse
-// packets.
-func reachOf(route *netlink.Route, direct map[int]bool) (g gateway, ok bool) {
+// device is an interface of a Reach.
+type device struct {
+	direct bool // it has no neighbours
+	mtu    int
+}
+
+// reachOf returns the gateway of a route. The gateway is free if packets along the route never wait for a neighbour.
+// Routes to local addresses are free, and so are routes that refuse packets.
+func reachOf(route *netlink.Route, devices map[int]device) (g gateway, ok bool) {
 	if route.Type == syscall.RTN_THROW { // continue with the next table
 		return g, false
 	}
@@ -260,7 +275,8 @@ func reachOf(route *netlink.Route, direct map[int]bool) (g gateway, ok bool) {
 		return g, true
 	}
 	for _, n := range nextHops(route) {
-		if !direct[n.LinkIndex] && !gatewayAddr(n.Gw, n.Via).IsValid() {
+		g.mtu = limitMTU(limitMTU(devices[n.LinkIndex].mtu, g.mtu), route.MTU)
+		if !devices[n.LinkIndex].direct && !gatewayAddr(n.Gw, n.Via).IsValid() {
 			g.free = false
 		}
 	}

@@ -10,6 +10,9 @@ import (
 // ErrUnreachable reports that no route through the interface leads to an address.
 var ErrUnreachable = errors.New("no route to host")
 
+// ErrNoAnswer reports that the kernel has not returned a route in time.
+var ErrNoAnswer = errors.New("the kernel has not returned the route in time")
+
 // ErrUnsupported reports that this operating system has no netlink.
 var ErrUnsupported = errors.New("routes need Linux")
 
@@ -48,9 +51,11 @@ type Hop struct {
 	source atomic.Pointer[netip.Addr]
 
 	// The table's lock guards the rest.
-	dst  netip.Addr
-	refs int
-	via  *neighbour // nil while there is no route
+	dst     netip.Addr
+	refs    int
+	via     *neighbour // nil while there is no route
+	known   bool       // the kernel has returned the route; otherwise it is from the table of prefixes, or there is none
+	pending *lookup    // for which callers of Resolve wait; nil if there is none
 }
 
 const macKnown = 1 << 63
@@ -78,5 +83,6 @@ func packMAC(mac []byte) uint64 {
 // interface. A path MTU that ICMP reported does not lower it, because any host can forge the message.
 func (h *Hop) MTU() int { return int(h.mtu.Load()) }
 
-// Source returns the local address that the kernel would send from.
+// Source returns the local address that the kernel would send from. It is not valid while the hop is from Known and the
+// kernel has not returned the route.
 func (h *Hop) Source() netip.Addr { return *h.source.Load() }

@@ -5,10 +5,14 @@ package route
 import (
 	"fmt"
 	"net/netip"
+	"time"
 )
 
-// neighbour is used on Linux only.
-type neighbour struct{}
+// neighbour and lookup are used on Linux only.
+type (
+	neighbour struct{}
+	lookup    struct{}
+)
 
 // Table works on Linux only.
 type Table struct{}
@@ -22,7 +26,12 @@ func Open(ifindex int) (*Table, error) {
 func (*Table) Interface() Interface { return Interface{} }
 
 // Resolve returns an error that matches ErrUnsupported.
-func (*Table) Resolve(dst netip.Addr) (*Hop, error) {
+func (*Table) Resolve(dst netip.Addr, _ time.Duration) (*Hop, error) {
+	return nil, fmt.Errorf("route: resolve %v: %w", dst, ErrUnsupported)
+}
+
+// Known returns an error that matches ErrUnsupported.
+func (*Table) Known(dst netip.Addr) (*Hop, error) {
 	return nil, fmt.Errorf("route: resolve %v: %w", dst, ErrUnsupported)
 }
 

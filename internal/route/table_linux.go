@@ -1,9 +1,7 @@
 package route
 
 import (
-	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"slices"
 	"sync"
@@ -37,6 +35,7 @@ type Table struct {
 	neighbours map[netip.Addr]*neighbour // neighbours that hops use
 	requests   plan                      // for neighbours
 	seen       map[netip.Addr]sighting   // the kernel's neighbour entries of this interface
+	resolving
 	rerouting
 }
 
@@ -44,7 +43,6 @@ type Table struct {
 type rerouting struct {
 	routesAt time.Time // time of the next lookup of all routes, if lookups permits it
 	lookups  budget    // for the lookups of all routes
-	version  uint64    // incremented by every change that routes may depend on
 }
 
 // Open reads the state of an interface in the network namespace of the calling thread and keeps it current.
@@ -60,8 +58,10 @@ func Open(ifindex int) (*Table, error) {
 		hops:       make(map[netip.Addr]*Hop),
 		neighbours: make(map[netip.Addr]*neighbour),
 		seen:       make(map[netip.Addr]sighting),
+		resolving:  newResolving(),
 		rerouting:  rerouting{routesAt: time.Now().Add(recheck)},
 	}
+	t.query = t.lookup
 	if err := t.open(); err != nil {
 		t.closeSockets()
 		return nil, err
@@ -122,19 +122,37 @@ func (t *Table) closeSockets() {
 	}
 }
 
-// Close ends the goroutines and waits for them. Hops keep their last state. A second Close does nothing.
+// Close ends the goroutines and waits for them, but at most closeWait. Hops keep their last state. A second Close does
+// nothing.
 func (t *Table) Close() error {
 	t.closed.Do(func() {
-		close(t.done)
+		t.mu.Lock()
+		close(t.done) // with mu, so that ask starts no goroutine afterwards
+		t.mu.Unlock()
 		t.events.Close() // ends watch
 		t.prober.close()
-		t.all.Wait()
-		t.life.Lock()
-		defer t.life.Unlock()
-		t.handle.Close()
-		t.solicitor.close()
+		within(closeWait, func() {
+			t.all.Wait()
+			t.life.Lock()
+			defer t.life.Unlock()
+			t.handle.Close()
+			t.solicitor.close()
+		})
 	})
 	return nil
+}
+
+// within runs f, which waits for goroutines and then closes their netlink sockets. It returns when f has returned, or
+// after d. A goroutine that waits for the kernel in a system call cannot be ended. f then ends when the kernel has
+// answered. This affects only the goroutines of one Table or Reach, because opening another one needs the kernel's
+// answers too.
+func within(d time.Duration, f func()) {
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		f()
+	}()
+	pause(over, d)
 }
 
 // Changes returns a channel that has a token when the state of the interface was read again. One goroutine at a time
@@ -159,58 +177,8 @@ func (t *Table) Refresh() Interface {
 	return t.Interface()
 }
 
-// Resolve returns the route to an address. The neighbour may still be unknown; Hop.MAC reports when it is known. If no
-// route through this interface leads to the address, the error matches ErrUnreachable.
-//
-// System calls: sendto, recvfrom (netlink).
-func (t *Table) Resolve(dst netip.Addr) (*Hop, error) {
-	t.life.RLock()
-	defer t.life.RUnlock()
-	select {
-	case <-t.done:
-		return nil, fmt.Errorf("route: resolve %v: %w", dst, net.ErrClosed)
-	default:
-	}
-	dst = dst.Unmap().WithZone("")
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if h := t.hops[dst]; h != nil {
-		h.refs++
-		return h, nil
-	}
-	version := t.version
-	t.mu.Unlock()
-	way, err := t.lookup(dst)
-	t.mu.Lock()
-	if err != nil {
-		return nil, err
-	}
-	h := t.hops[dst]
-	if h == nil {
-		h = &Hop{dst: dst}
-		t.hops[dst] = h
-		t.direct(h, way)
-		if version != t.version { // looked up before the change
-			t.routesDue(time.Now())
-		}
-	}
-	h.refs++
-	return h, nil
-}
-
-// Release returns a hop from Resolve.
-func (t *Table) Release(h *Hop) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if h.refs--; h.refs == 0 {
-		t.detach(h)
-		delete(t.hops, h.dst)
-	}
-}
-
 // routesDue schedules a new lookup of all routes after the settle delay. The caller holds mu.
 func (t *Table) routesDue(now time.Time) {
-	t.version++
 	if at := now.Add(settle); at.Before(t.routesAt) {
 		t.routesAt = at
 	}
@@ -236,6 +204,7 @@ func (t *Table) keep() {
 		case <-timer.C:
 		}
 		now := time.Now()
+		t.checkDue(now)
 		t.lookupDue(now)
 		timer.Reset(t.kickDue(now))
 	}
@@ -265,15 +234,7 @@ func (t *Table) lookupDue(now time.Time) {
 	t.readAddrs(now)
 	_ = t.readPrefixes() // if the kernel did not answer, the known state stays
 	for _, dst := range all {
-		way, err := t.lookup(dst)
-		if err != nil && !errors.Is(err, ErrUnreachable) {
-			continue // the kernel did not answer: the known state stays
-		}
-		t.mu.Lock()
-		if h := t.hops[dst]; h != nil {
-			t.direct(h, way)
-		}
-		t.mu.Unlock()
+		t.learn(dst, true)
 	}
 	t.mu.Lock()
 	t.lookups.charge(began, time.Now())

@@ -20,6 +20,7 @@ type event struct {
 	at      int64
 	seq     uint64
 	way     *line
+	batch   uint64 // number of the Send
 	payload []byte
 	flags   link.Flags
 }
@@ -62,12 +63,12 @@ func (n *Net) land(e *event) {
 	}
 	pkt := [1]link.Buf{{Data: e.payload, Flags: e.flags}}
 	dst.rx.mu.Lock()
-	dst.rx.deliver(e.way, pkt[:], len(e.payload), unharmed)
+	dst.rx.deliver(e.way, e.batch, pkt[:], len(e.payload), unharmed)
 	dst.rx.release()
 }
 
 // launch puts a copy of a packet in flight and returns the copy.
-func (c *clock) launch(at int64, way *line, pkt []link.Buf, flags link.Flags) []byte {
+func (c *clock) launch(at int64, way *line, batch uint64, pkt []link.Buf, flags link.Flags) []byte {
 	var payload []byte
 	if n := len(c.spare); n > 0 {
 		payload, c.spare = c.spare[n-1][:0], c.spare[:n-1]
@@ -76,7 +77,7 @@ func (c *clock) launch(at int64, way *line, pkt []link.Buf, flags link.Flags) []
 		payload = append(payload, pkt[i].Data...)
 	}
 	c.seq++
-	c.push(event{at: at, seq: c.seq, way: way, payload: payload, flags: flags})
+	c.push(event{at: at, seq: c.seq, way: way, batch: batch, payload: payload, flags: flags})
 	return payload
 }
 

@@ -42,6 +42,18 @@ type Config struct {
 	// Memory is the size in bytes of each link's memory for sending in place (link.Caps.Memory), in blocks of
 	// FrameSize; 0 is none. Segments must then leave room for the additional pieces.
 	Memory int
+	// Group is the largest size in bytes of a group (link.Caps.Group). A group is consecutive packets of one Send that
+	// take one path and have one size; the last may be shorter. They arrive together, when the last one has been
+	// transmitted. Losses and all other impairments affect single packets. The packets of a group that arrive one after
+	// the other are in one block at the receiver, as if the kernel had merged them (UDP_GRO). 0 means no groups. Each
+	// packet must fit into one frame.
+	Group int
+	// Blocks is the number of blocks of each link if Group is set; 0 means 64. Without a free block a link receives
+	// nothing.
+	Blocks int
+	// RxWindow limits the packets that wait at a link to be received, and is link.Caps.RxWindow. Further packets are
+	// dropped and counted. With 0 only Frames limits them.
+	RxWindow int
 	// Refuse makes the network report to a sender that no link listens at an address (link.Reporter). This simulates a
 	// host whose kernel is up; it needs virtual time. RefuseSlowly limits the reports from one address to another to
 	// six at once, then one per second, as in Linux (net.ipv4.icmp_ratelimit).
@@ -73,6 +85,10 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Frames < c.Segments {
 		panic(fmt.Sprintf("simlink: New: %d frames cannot hold a packet of %d", c.Frames, c.Segments))
+	}
+	setDefault(&c.Blocks, 64)
+	if c.Group > 0 && c.Segments > 1 {
+		panic(fmt.Sprintf("simlink: New: groups of packets with %d frames", c.Segments))
 	}
 	if c.PortFrames > 0 && c.Rate == 0 {
 		panic("simlink: New: PortFrames needs a Rate")

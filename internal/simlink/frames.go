@@ -15,9 +15,10 @@ type pool struct {
 	name  string
 	size  int
 	slab  []byte
-	blank []byte // content of a poisoned frame; nil if unchecked
-	fresh []byte // content of a frame that was never taken and is not poisoned yet
-	taken []bool // frames that were taken before
+	blank []byte   // content of a poisoned frame; nil if unchecked
+	fresh []byte   // content of a frame that was never taken and is not poisoned yet
+	taken []bool   // frames that were taken before
+	cuts  [][]byte // if not nil, the memory of each frame, which then is not in slab
 	held  []bool
 	free  []uint32
 }
@@ -35,6 +36,9 @@ func newPool(name string, frames, size int, checked bool) pool {
 }
 
 func (p *pool) data(i uint32) []byte {
+	if p.cuts != nil {
+		return p.cuts[i]
+	}
 	at := int(i) * p.size
 	return p.slab[at : at+p.size : at+p.size]
 }
@@ -73,6 +77,14 @@ func (p *pool) giveUp(i uint32, what string) {
 	if p.blank != nil {
 		copy(p.data(i), p.blank)
 	}
+}
+
+// putBack poisons a frame that the owner does not hold, and puts it on the free stack.
+func (p *pool) putBack(i uint32) {
+	if p.blank != nil {
+		copy(p.data(i), p.blank)
+	}
+	p.free = append(p.free, i)
 }
 
 // check panics unless the owner holds the frame.

@@ -25,8 +25,12 @@ type Link struct {
 	egress                        []leaving // frames that wait for the wire, oldest first; only the owner uses it
 	idleAt                        int64     // time when all of them have been transmitted
 	held                          int       // number of frames that the owner holds
+	last                          []uint32  // frames of the last Recv
+	kept                          []bool    // received frames that Keep has announced
 	ways                          []*line   // line on which a received frame arrived, by frame
 	given                         []uint32  // received frames that were freed and must be put back
+	merged                        *merged   // nil without groups
+	sending                       outgoing  // batch that Send sends; only the owner uses it
 	paths                         pathtable.Table[line]
 	txBytes, txPackets, txDropped atomic.Uint64
 
@@ -44,6 +48,10 @@ var _ link.Link = (*Link)(nil)
 
 func newLink(n *Net, at *node, rng *rand.Rand) *Link {
 	cfg := &n.cfg
+	received := cfg.Frames
+	if cfg.Group > 0 {
+		received += cfg.Blocks * maxMerged
+	}
 	return &Link{
 		net: n, at: at, rng: rng,
 		caps: link.Caps{
@@ -56,19 +64,26 @@ func newLink(n *Net, at *node, rng *rand.Rand) *Link {
 			Mode:       "sim",
 			Memory:     make([]byte, cfg.Memory),
 			Block:      cfg.FrameSize,
+			Group:      cfg.Group,
+			RxWindow:   cfg.RxWindow,
 		},
 		tx:    newPool("transmit", cfg.Frames, cfg.FrameSize, !cfg.Unchecked),
-		ways:  make([]*line, cfg.Frames),
+		last:  make([]uint32, 0, cfg.Frames),
+		kept:  make([]bool, received),
+		ways:  make([]*line, received),
 		given: make([]uint32, 0, cfg.Frames),
 		rx:    newMailbox(cfg),
+
+		merged: newMerged(cfg),
 	}
 }
 
-// Recv implements link.Link.
+// Recv implements link.Link. It panics if the owner holds frames of the last Recv without Keep.
 func (l *Link) Recv(bufs []link.Buf) int {
 	if len(bufs) < l.caps.Segments {
 		panic(fmt.Sprintf("simlink: Recv: %d bufs, a packet may need %d", len(bufs), l.caps.Segments))
 	}
+	l.mustKeep()
 	m := &l.rx
 	if m.pending.Load() == 0 && len(l.given) == 0 {
 		return 0
@@ -76,16 +91,27 @@ func (l *Link) Recv(bufs []link.Buf) int {
 	m.mu.Lock()
 	m.frames.free = append(m.frames.free, l.given...)
 	l.given = l.given[:0]
-	n := 0
+	var n int
+	if l.merged != nil {
+		n = l.recvMerged(bufs)
+	} else {
+		n = l.recvFrames(bufs)
+	}
+	m.publish()
+	m.mu.Unlock()
+	l.held += n
+	return n
+}
+
+// recvFrames fills bufs with packets from the mailbox. The caller holds the mailbox's lock.
+func (l *Link) recvFrames(bufs []link.Buf) (n int) {
+	m := &l.rx
 	for m.head != m.tail && n+int(m.at(m.head).segments) <= len(bufs) {
 		m.packets++
 		for more := true; more; n++ {
 			more = l.receive(&bufs[n])
 		}
 	}
-	m.pending.Store(int32(m.tail - m.head))
-	m.mu.Unlock()
-	l.held += n
 	return n
 }
 
@@ -98,6 +124,7 @@ func (l *Link) receive(b *link.Buf) bool {
 	m.bytes += uint64(e.length)
 	m.frames.held[e.frame] = true
 	l.ways[e.frame] = e.way
+	l.last, l.kept[e.frame] = append(l.last, e.frame), false
 	*b = link.Buf{Data: m.frames.data(e.frame)[:e.length], Frame: e.frame, Flags: e.flags}
 	return e.flags&link.More != 0
 }
@@ -123,10 +150,13 @@ func (l *Link) giveUp(bufs []link.Buf, what string) {
 	for i := range bufs {
 		frames, n := l.pool(bufs[i].Frame)
 		frames.giveUp(n, what)
-		if frames == &l.tx {
+		switch frames {
+		case &l.tx:
 			l.tx.free = append(l.tx.free, n)
-		} else {
+		case &l.rx.frames:
 			l.given = append(l.given, n)
+		default:
+			l.merged.release(n / maxMerged)
 		}
 	}
 	l.held -= len(bufs)
@@ -163,18 +193,59 @@ func (l *Link) pool(frame uint32) (*pool, uint32) {
 	if frame&txFrame != 0 {
 		return &l.tx, frame &^ txFrame
 	}
+	if g := l.merged; g != nil && frame >= g.first {
+		return &g.parts, frame - g.first
+	}
 	return &l.rx.frames, frame
 }
 
 // Outstanding returns the number of frames that the owner holds. Only the owner may call it, also after Close.
 func (l *Link) Outstanding() int { return l.held }
 
+// Keep implements link.Link. It moves the packet into other frames, so that a holder that uses the old ones is found.
+func (l *Link) Keep(bufs []link.Buf) {
+	m := &l.rx
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if l.merged != nil {
+		m.frames.free = append(m.frames.free, l.given...)
+		l.given = l.given[:0]
+	}
+	for i := range bufs {
+		b := &bufs[i]
+		from, n := l.pool(b.Frame)
+		from.check(n, "Keep")
+		if (from != &m.frames || from.blank != nil) && len(m.frames.free) > 0 {
+			f := m.frames.take()
+			m.frames.held[f], l.ways[f] = true, l.ways[b.Frame]
+			data := m.frames.data(f)
+			data = data[:copy(data, b.Data)]
+			l.giveUp(bufs[i:i+1], "Keep")
+			l.held++ // f
+			b.Data, b.Frame = data, f
+		}
+		l.kept[b.Frame] = true
+	}
+}
+
+// mustKeep panics if the owner holds a frame of the last Recv that it has not announced with Keep. A real link may give
+// such frames to other packets.
+func (l *Link) mustKeep() {
+	for _, f := range l.last {
+		if frames, n := l.pool(f); frames.held[n] && !l.kept[f] {
+			panic(fmt.Sprintf("simlink: Recv: frame %d is held from the last Recv without Keep", f))
+		}
+	}
+	l.last = l.last[:0]
+}
+
 // Source implements link.Link.
 func (l *Link) Source(b *link.Buf) netip.AddrPort {
 	if b.Frame&txFrame != 0 {
 		panic("simlink: Source: the frame was not received")
 	}
-	l.rx.frames.check(b.Frame, "Source")
+	frames, n := l.pool(b.Frame)
+	frames.check(n, "Source")
 	return l.ways[b.Frame].from.addr
 }
 
@@ -187,7 +258,8 @@ func (l *Link) Local() netip.AddrPort { return l.at.addr }
 // Caps implements link.Link.
 func (l *Link) Caps() link.Caps { return l.caps }
 
-// Stats implements link.Link. Packets that the network loses are not counted, as in a real network.
+// Stats implements link.Link. Packets that the network loses are not counted, as in a real network. RxGroups counts the
+// blocks with several packets.
 func (l *Link) Stats() link.Stats {
 	m := &l.rx
 	m.mu.Lock()
@@ -195,7 +267,7 @@ func (l *Link) Stats() link.Stats {
 	return link.Stats{
 		RxPackets: m.packets, RxBytes: m.bytes, RxDropped: m.dropped, RxInvalid: m.invalid,
 		TxPackets: l.txPackets.Load(), TxBytes: l.txBytes.Load(), TxDropped: l.txDropped.Load(),
-		Wakeups: m.gate.wakeups,
+		Wakeups: m.gate.wakeups, RxGroups: m.groups,
 	}
 }
 
@@ -203,8 +275,8 @@ func (l *Link) Stats() link.Stats {
 func (l *Link) Close() error {
 	l.rx.mu.Lock()
 	l.rx.closed = true
-	l.rx.head, l.rx.last = l.rx.tail, l.rx.tail
-	l.rx.pending.Store(0)
+	l.rx.head, l.rx.last, l.rx.left = l.rx.tail, l.rx.tail, 0
+	l.rx.publish()
 	l.rx.gate.open()
 	l.rx.mu.Unlock()
 	l.at.link.CompareAndSwap(l, nil)

@@ -17,17 +17,20 @@ type mailbox struct {
 	head     uint32 // next entry to receive
 	tail     uint32 // next entry to fill
 	last     uint32 // first entry of the newest packet
+	left     int    // packets in the newest block that Recv has not returned (see merged)
 	segments int
 	bound    int // largest number of pending frames
 	closed   bool
 	gate     gate
 
-	packets, bytes, dropped, invalid uint64
+	packets, bytes, dropped, invalid, groups uint64
 }
 
-// entry is one received frame. segments is the number of frames of the packet; only its first entry has it.
+// entry is one received frame. segments is the number of frames of the packet, and batch is the number of the Send that
+// sent it; only its first entry has them.
 type entry struct {
 	way      *line
+	batch    uint64
 	frame    uint32
 	length   uint32
 	segments uint16
@@ -51,6 +54,12 @@ func newMailbox(cfg *Config) mailbox {
 	if cfg.Immediate && cfg.QueueFrames > 0 {
 		bound = min(bound, cfg.QueueFrames)
 	}
+	if cfg.Group > 0 {
+		bound = min(bound, cfg.Frames/2) // the others are for Keep
+	}
+	if cfg.RxWindow > 0 {
+		bound = min(bound, cfg.RxWindow)
+	}
 	return mailbox{
 		frames:   newPool("receive", cfg.Frames, cfg.RxFrameSize, !cfg.Unchecked),
 		ring:     make([]entry, slots),
@@ -63,14 +72,17 @@ func (m *mailbox) at(i uint32) *entry { return &m.ring[i&uint32(len(m.ring)-1)] 
 
 // release ends a series of deliveries. It publishes the queued frames, wakes sleepers and unlocks mu.
 func (m *mailbox) release() {
-	m.pending.Store(int32(m.tail - m.head))
+	m.publish()
 	m.gate.open()
 	m.mu.Unlock()
 }
 
-// deliver copies a packet of total bytes into free frames and queues them. The caller holds mu; release publishes the
-// frames.
-func (m *mailbox) deliver(way *line, pkt []link.Buf, total int, f fate) {
+// publish tells the owner how many frames and packets it has not received.
+func (m *mailbox) publish() { m.pending.Store(int32(m.tail-m.head) + int32(m.left)) }
+
+// deliver copies a packet of total bytes into free frames and queues them. batch is the number of the Send that sent
+// the packet. The caller holds mu; release publishes the frames.
+func (m *mailbox) deliver(way *line, batch uint64, pkt []link.Buf, total int, f fate) {
 	if m.closed {
 		return
 	}
@@ -92,7 +104,7 @@ func (m *mailbox) deliver(way *line, pkt []link.Buf, total int, f fate) {
 	} else {
 		m.scatter(way, pkt, total)
 	}
-	m.at(first).segments = uint16(need)
+	m.at(first).segments, m.at(first).batch = uint16(need), batch
 	m.at(first).flags |= pkt[0].Flags & link.CE
 	if f.flip >= 0 {
 		m.flip(first, f.flip)

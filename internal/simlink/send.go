@@ -19,6 +19,7 @@ const (
 // bytes in a packet, and a PathReply that link.Link does not allow.
 func (l *Link) Send(bufs []link.Buf) {
 	var t tally
+	l.sending.batch++
 	if l.net.cfg.Immediate {
 		l.sendNow(bufs, &t)
 	} else {
@@ -65,11 +66,12 @@ func (l *Link) sendNow(bufs []link.Buf, t *tally) {
 // sendLater puts a batch on the wire in virtual time.
 func (l *Link) sendLater(bufs []link.Buf, t *tally) {
 	for len(bufs) > 0 {
+		behind := l.sending.next(bufs, l.net.cfg.Group)
 		pkt := bufs[:packetLen(bufs)]
 		bufs = bufs[len(pkt):]
 		total := l.checkPacket(pkt)
 		way := l.way(&pkt[0])
-		sent := way != nil && l.launch(way, pkt, total)
+		sent := way != nil && l.launch(way, pkt, total, behind)
 		t.add(sent, total)
 		if !sent {
 			l.giveUp(pkt, "Send")
@@ -121,7 +123,8 @@ func (l *Link) way(b *link.Buf) *line {
 	if b.Frame&txFrame != 0 {
 		panic("simlink: Send: PathReply on a frame that was not received")
 	}
-	if at, _ := offset(b.Data, l.rx.frames.data(b.Frame)); at != 0 {
+	frames, n := l.pool(b.Frame)
+	if at, _ := offset(b.Data, frames.data(n)); at != 0 {
 		panic("simlink: Send: PathReply on data that was moved in its frame")
 	}
 	return l.net.back(l.ways[b.Frame], b.Port)
@@ -142,19 +145,19 @@ func (l *Link) pass(way *line, pkt []link.Buf, total int, locked *mailbox) *mail
 		locked.mu.Lock()
 	}
 	if l.net.clean {
-		locked.deliver(way, pkt, total, unharmed)
+		locked.deliver(way, l.sending.batch, pkt, total, unharmed)
 		return locked
 	}
-	locked.deliver(way, pkt, total, l.draw(total))
+	locked.deliver(way, l.sending.batch, pkt, total, l.draw(total))
 	if l.roll(l.net.cfg.Duplicate) {
-		locked.deliver(way, pkt, total, l.draw(total))
+		locked.deliver(way, l.sending.batch, pkt, total, l.draw(total))
 	}
 	return locked
 }
 
-// launch puts a packet on the wire in virtual time, and keeps its frames until it has been transmitted. If the queue is
-// full it does nothing and returns false.
-func (l *Link) launch(way *line, pkt []link.Buf, total int) bool {
+// launch puts a packet on the wire in virtual time, and keeps its frames until it has been transmitted. The packet
+// arrives together with the bytes behind it in its group. If the queue is full launch does nothing and returns false.
+func (l *Link) launch(way *line, pkt []link.Buf, total, behind int) bool {
 	cfg, now := &l.net.cfg, l.net.clock.now
 	l.reclaim()
 	depth := len(l.egress)
@@ -165,9 +168,10 @@ func (l *Link) launch(way *line, pkt []link.Buf, total int) bool {
 	if cfg.MarkFrames > 0 && depth >= cfg.MarkFrames {
 		flags = link.CE
 	}
-	sentAt := now
+	sentAt, arrivesAt := now, now
 	if cfg.Rate > 0 {
 		sentAt = max(now, l.idleAt) + int64(total+wireOverhead)*8*1e9/cfg.Rate
+		arrivesAt = sentAt + int64(behind)*8*1e9/cfg.Rate
 		l.idleAt = sentAt
 	}
 	delay, dropped, marked := way.to.cross(cfg, sentAt, total)
@@ -175,9 +179,9 @@ func (l *Link) launch(way *line, pkt []link.Buf, total int) bool {
 		flags = link.CE
 	}
 	if !dropped && !l.lost(way, total) {
-		l.fly(sentAt+delay, way, pkt, total, flags)
+		l.fly(arrivesAt+delay, way, pkt, total, flags)
 		if l.roll(cfg.Duplicate) {
-			l.fly(sentAt+delay, way, pkt, total, flags)
+			l.fly(arrivesAt+delay, way, pkt, total, flags)
 		}
 	}
 	l.retire(pkt, sentAt)
@@ -200,13 +204,13 @@ func (to *node) cross(cfg *Config, sentAt int64, total int) (delay int64, droppe
 	return to.portIdle - sentAt, false, cfg.MarkFrames > 0 && queued >= int64(cfg.MarkFrames)
 }
 
-func (l *Link) fly(sentAt int64, way *line, pkt []link.Buf, total int, flags link.Flags) {
-	at := sentAt + int64(l.net.cfg.Delay)
+func (l *Link) fly(at int64, way *line, pkt []link.Buf, total int, flags link.Flags) {
+	at += int64(l.net.cfg.Delay)
 	f := l.draw(total)
 	if f.swap {
 		at += 1 + l.rng.Int64N(int64(l.net.cfg.Delay)+reorderSpan)
 	}
-	data := l.net.clock.launch(at, way, pkt, flags)
+	data := l.net.clock.launch(at, way, l.sending.batch, pkt, flags)
 	if f.flip >= 0 {
 		data[f.flip/8] ^= 1 << (f.flip % 8)
 	}

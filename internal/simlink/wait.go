@@ -54,7 +54,7 @@ func (l *Link) Wait(d time.Duration) {
 	}
 	m := &l.rx
 	m.mu.Lock()
-	if m.gate.woken || m.closed || m.tail != m.head || d == 0 {
+	if m.gate.woken || m.closed || m.pending.Load() != 0 || d == 0 {
 		m.gate.woken = false
 		m.mu.Unlock()
 		return

@@ -82,10 +82,10 @@ func (c *Capture) Resolve(to netip.AddrPort, entropy uint16) (link.Path, error) 
 
 // ResolveFrom implements link.Link.
 func (c *Capture) ResolveFrom(from netip.Addr, to netip.AddrPort, entropy uint16) (link.Path, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p, err := c.Link.ResolveFrom(from, to, entropy)
+	p, err := c.Link.ResolveFrom(from, to, entropy) // without mu, which the owner needs: it may wait
 	if err == nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
 		c.paths[p] = netip.AddrPortFrom(to.Addr().Unmap(), to.Port())
 	}
 	return p, err

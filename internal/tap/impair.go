@@ -123,6 +123,7 @@ func (t *Impaired) pass(pkt []link.Buf) {
 		t.Link.Free(pkt)
 		return
 	}
+	t.Link.Keep(pkt)
 	if t.roll(t.rates.Duplicate) {
 		t.expect(pkt)
 	}
@@ -178,6 +179,9 @@ func (t *Impaired) corrupt(pkt []link.Buf) {
 
 // roll returns true with probability p. With p = 0 it draws no random number.
 func (t *Impaired) roll(p float64) bool { return p > 0 && t.rng.Float64() < p }
+
+// Keep implements link.Link. It does nothing, because every packet that passes is kept already.
+func (t *Impaired) Keep([]link.Buf) {}
 
 // Wait implements link.Link. It returns at once while packets are held here.
 func (t *Impaired) Wait(d time.Duration) {

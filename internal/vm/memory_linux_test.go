@@ -17,12 +17,11 @@ const memoryTries = 3
 // memoryWaiter runs dtest -W, a C program that waits by reading its memory, and prints how long its round trip takes
 // compared with that of sends. It fails only if dtest does not pass.
 func memoryWaiter(t *testing.T, n *network) {
-	const provider = root + "/bin/vm/libdatxdp.so"
-	if _, err := os.Stat(provider); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(library); errors.Is(err, fs.ErrNotExist) {
 		t.Skip("this host cannot build the provider library: it needs gcc and libdapl-dev")
 	}
 	m := n.machines[0]
-	n.ssh(t, m, provider, "cat >/run/libdatxdp.so")
+	n.install(t, "libdatxdp.so")
 	out := n.ssh(t, m, root+"/tools/memory-guest.sh", fmt.Sprintf("bash -s -- %d", memoryTries))
 	best := map[string]float64{"send": math.Inf(1), "dtest": math.Inf(1)}
 	for line := range strings.Lines(out) {

@@ -210,13 +210,15 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// A peer that does not confirm keeps Close for closeLinger.
+// Peers that do not confirm keep Close for closeLinger, however many drivers have such peers.
 func TestCloseLingers(t *testing.T) {
 	inVirtualTime(t, func(t *testing.T) {
-		x := newFake()
+		x, y := newFake(), newFake()
+		x.group.Add(&y.Driver)
 		x.group.Start()
 		x.settle()
 		x.conns.Store(1)
+		y.conns.Store(1)
 		began := Now()
 		x.group.Close()
 		if took := Now().Sub(began); took < closeLinger || took > closeLinger+time.Millisecond {

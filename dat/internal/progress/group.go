@@ -1,6 +1,7 @@
 package progress
 
 import (
+	"sync"
 	"sync/atomic"
 
 	"github.com/datxdp/datxdp/wire"
@@ -31,11 +32,14 @@ func (g *Group) Start() {
 	}
 }
 
-// Close closes every driver: it ends all connections and keeps the tokens of all engines. Call it once, after Start.
+// Close closes every driver: it ends all connections and keeps the tokens of all engines. The drivers wait for their
+// peers at the same time. Call Close once, after Start.
 func (g *Group) Close() {
+	var closing sync.WaitGroup
 	for _, d := range g.drivers {
-		d.close()
+		closing.Go(d.close)
 	}
+	closing.Wait()
 	g.network.close()
 }
 

@@ -66,8 +66,12 @@ func TestPostOfSharedWaiters(t *testing.T) {
 		if x.rings.Load() != 1 || x.polls(Poster) != 0 {
 			t.Errorf("%d doorbells, %d polls", x.rings.Load(), x.polls(Poster))
 		}
-		x.servedAt.Store(int64(Now().Add(-starvedAfter)))
-		if x.pollsSoon() {
+		waits := true
+		for i := 0; waits && i < 1000; i++ { // the background owner may poll between the two calls
+			x.servedAt.Store(int64(Now().Add(-starvedAfter)))
+			waits = x.pollsSoon()
+		}
+		if waits {
 			t.Error("a post waits for a background owner without a processor")
 		}
 		end()

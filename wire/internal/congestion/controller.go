@@ -4,7 +4,7 @@
 // signals shrinks it:
 //   - congestion marks, in proportion to the share of marked packets (DCTCP, RFC 8257),
 //   - delay above a target (Swift, SIGCOMM 2020),
-//   - loss, by a fixed factor (RFC 5681).
+//   - loss, by a fixed factor (RFC 5681), unless the delay shows no queue and few packets are lost.
 //
 // While the window is below one packet, a pacer sends at most one packet per round trip.
 //
@@ -24,12 +24,13 @@ import (
 
 // Controller is the congestion control state of a connection.
 type Controller struct {
-	window        float64 // cwnd, in packets
-	ssthresh      float64 // slow start threshold, in packets
-	undoWindow    float64 // window before the last timeout; 0: nothing to undo
-	recoverPSN    seq.Num // the window has shrunk for losses of packets before this one (RFC 6582)
-	ce            uint16  // congestion marks that the peer has counted; wraps
-	windowLimited bool    // the window has delayed packets in this round
+	window        float64       // cwnd, in packets
+	ssthresh      float64       // slow start threshold, in packets
+	undoWindow    float64       // window before the last timeout; 0: nothing to undo
+	recoverPSN    seq.Num       // the window has shrunk for losses of packets before this one (RFC 6582)
+	ce            uint16        // congestion marks that the peer has counted; wraps
+	windowLimited bool          // the window has delayed packets in this round
+	hostDelay     time.Duration // time that packets may wait in the two hosts, which is no sign of congestion
 
 	round    round
 	lastMin  time.Duration // shortest sample of the last round
@@ -37,19 +38,21 @@ type Controller struct {
 	base     baseDelay
 	pacer    pacer
 	slowdown slowdown
+	noise    noise
 }
 
 // round is the state of one round trip. It ends with the acknowledgement of a packet that left after its beginning.
 type round struct {
-	endPSN   seq.Num       // first packet that left after the beginning
 	minDelay time.Duration // shortest sample; 0: none
-	acked    int           // acknowledged packets
-	marks    int           // marked packets among them
+	endPSN   seq.Num       // first packet that left after the beginning
+	acked    int32         // acknowledged packets
+	marks    int32         // marked packets among them
 }
 
-// New returns the state of a new connection. psn is the number of its first packet.
-func New(psn seq.Num) Controller {
-	return Controller{window: InitialWindow, ssthresh: MaxWindow, recoverPSN: psn, round: round{endPSN: psn}, alpha: 1}
+// New returns the state of a new connection. psn is the number of its first packet. hostDelay is the time that packets
+// may wait in queues of the two hosts.
+func New(psn seq.Num, hostDelay time.Duration) Controller {
+	return Controller{hostDelay: hostDelay, window: InitialWindow, ssthresh: MaxWindow, recoverPSN: psn, round: round{endPSN: psn}, alpha: 1}
 }
 
 // Window returns the congestion window in packets.
@@ -70,6 +73,16 @@ func (c *Controller) Open(now clock.Time, pipe int) bool {
 // NextSend returns when the pacer allows the next packet.
 func (c *Controller) NextSend() clock.Time { return c.pacer.nextAt }
 
+// Group returns the largest number of packets that may leave as one group: a quarter of the window, and what the window
+// allows in groupTime. The base delay stands for the round trip, because a late poll does not change it.
+func (c *Controller) Group() int {
+	share := 0.25
+	if d := c.base.delay(); d > 4*groupTime {
+		share = float64(groupTime) / float64(d)
+	}
+	return max(1, int(c.window*share))
+}
+
 // Limit notes that a packet waits for the window. The window grows only in rounds with such a note (RFC 7661).
 func (c *Controller) Limit() { c.windowLimited = true }
 
@@ -89,8 +102,9 @@ func (c *Controller) Sample(now clock.Time, d time.Duration) {
 // Acked handles the acknowledgement of n packets. una is the oldest PSN that remains unacknowledged, and nextPSN is the
 // PSN of the next new packet. ce is the peer's count of marked packets since the beginning of the connection.
 func (c *Controller) Acked(now clock.Time, una, nextPSN seq.Num, n int, ce uint16) {
-	c.round.acked += n
-	c.round.marks += int(ce - c.ce)
+	c.round.acked += int32(n)
+	c.noise.acked(n)
+	c.round.marks += int32(ce - c.ce)
 	c.ce = ce
 	if c.windowLimited && !c.slowdown.active() && c.round.minDelay <= c.delayLimit() {
 		c.grow(float64(n))
@@ -121,7 +135,7 @@ func (c *Controller) grow(n float64) {
 // connections on the same queue converge.
 func (c *Controller) delayLimit() time.Duration {
 	share := 0.25 + 3/math.Sqrt(max(c.window, 1))
-	return max(time.Duration(share*float64(DelayTarget)), c.base.delay()*5/4)
+	return max(time.Duration(share*float64(DelayTarget)), c.base.delay()*5/4) + c.hostDelay
 }
 
 // queueing reports whether the delay shows a queue in the network.
@@ -174,17 +188,21 @@ func (c *Controller) shrink(factor float64) {
 	c.ssthresh = *w
 }
 
-// Lost shrinks the window after a loss. Further losses of packets before nextPSN do not shrink it again.
-func (c *Controller) Lost(una, nextPSN seq.Num) {
+// Lost shrinks the window after a loss of n packets. Further losses of packets before nextPSN do not shrink it again.
+func (c *Controller) Lost(una, nextPSN seq.Num, n int) {
+	c.noise.lost(n)
 	if una.Less(c.recoverPSN) {
 		return
 	}
-	c.recoverPSN = nextPSN
-	if c.queueing() {
+	switch {
+	case c.queueing():
 		c.shrink(LossFactor)
-	} else {
+	case c.noise.exceeds():
 		c.shrink(NoiseFactor)
+	default:
+		return
 	}
+	c.recoverPSN = nextPSN
 }
 
 // TimedOut reduces the window to one packet after a retransmission timeout: no packet is known to be in the network.

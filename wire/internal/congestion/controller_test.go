@@ -18,7 +18,7 @@ type path struct {
 	ce  uint16
 }
 
-func newPath() *path { return &path{Controller: New(0)} }
+func newPath() *path { return &path{Controller: New(0, 0)} }
 
 // rounds runs n round trips of length rtt, each with the given number of marked packets.
 func (p *path) rounds(n int, rtt time.Duration, marks int) {
@@ -50,7 +50,7 @@ func TestSlowStart(t *testing.T) {
 
 // A window that delays no packet must not grow.
 func TestUnlimited(t *testing.T) {
-	c := New(0)
+	c := New(0, 0)
 	c.Sample(0, 20*us)
 	c.Acked(0, 10, 20, 10, 0)
 	if c.Window() != InitialWindow {
@@ -73,9 +73,10 @@ func TestSignals(t *testing.T) {
 		want float64
 	}{
 		{"nothing", func(p *path) {}, 32},
-		{"a loss without a queue", func(p *path) { p.Lost(p.psn, p.psn+32) }, 32 * NoiseFactor},
-		{"the same loss again", func(p *path) { p.Lost(p.psn, p.psn+32); p.Lost(p.psn+1, p.psn+32) }, 32 * NoiseFactor},
-		{"a loss at a queue", func(p *path) { p.round.minDelay = time.Millisecond; p.Lost(p.psn, p.psn+32) }, 32 * LossFactor},
+		{"a random loss", func(p *path) { p.Lost(p.psn, p.psn+32, 1) }, 32},
+		{"many losses without a queue", func(p *path) { p.Lost(p.psn, p.psn+32, 11) }, 32 * NoiseFactor},
+		{"the same losses again", func(p *path) { p.Lost(p.psn, p.psn+32, 11); p.Lost(p.psn+1, p.psn+32, 1) }, 32 * NoiseFactor},
+		{"a loss at a queue", func(p *path) { p.round.minDelay = time.Millisecond; p.Lost(p.psn, p.psn+32, 1) }, 32 * LossFactor},
 		{"a timeout", func(p *path) { p.TimedOut(p.psn + 32) }, 1},
 		{"many timeouts", func(p *path) {
 			for range 10 {
@@ -88,6 +89,34 @@ func TestSignals(t *testing.T) {
 		p := settled()
 		if tt.do(p); p.Window() < tt.want-1e-9 || p.Window() > tt.want+1e-9 {
 			t.Errorf("%s: the window is %v, want %v", tt.name, p.Window(), tt.want)
+		}
+	}
+}
+
+// Without a queue, losses must shrink the window only if more than 2 % of the packets are lost, and only as long as they
+// are.
+func TestRandomLosses(t *testing.T) {
+	for _, tt := range []struct {
+		every int // one of so many packets is lost
+		kept  bool
+	}{{1000, true}, {100, true}, {60, true}, {40, false}, {20, false}} {
+		p := settled()
+		for i := range 2000 {
+			p.rounds(1, 20*us, 0)
+			if before := i * 32 / tt.every; (i+1)*32/tt.every > before {
+				p.Lost(p.psn, p.psn+32, (i+1)*32/tt.every-before)
+			}
+			p.window = min(p.window, 32) // growth is not tested here
+		}
+		if kept := p.Window() == 32; kept != tt.kept {
+			t.Errorf("one of %d packets is lost: the window of 32 is %v", tt.every, p.Window())
+		}
+		for range 20000 / 32 {
+			p.rounds(1, 20*us, 0)
+		}
+		before := p.Window()
+		if p.Lost(p.psn, p.psn+32, 1); p.Window() != before {
+			t.Errorf("one of %d packets was lost: a later loss shrinks the window of %v to %v", tt.every, before, p.Window())
 		}
 	}
 }
@@ -143,7 +172,7 @@ func TestSlowdown(t *testing.T) {
 	if p.Window() != slowdownWindow {
 		t.Fatalf("the window is %v, want %v", p.Window(), slowdownWindow)
 	}
-	p.Lost(p.psn, p.psn+1) // shrinks the window that will be restored
+	p.Lost(p.psn, p.psn+1, 30) // shrinks the window that will be restored
 	p.rounds(slowdownRounds, 20*us, 0)
 	if want := MaxWindow * NoiseFactor; p.Window() < want-1e-9 || p.Window() > want+2 {
 		t.Errorf("after the slowdown the window is %v, want %v", p.Window(), want)
@@ -165,5 +194,33 @@ func TestBaseDelay(t *testing.T) {
 	}
 	if b.delay() != 90*us {
 		t.Errorf("two periods later the base delay is %v, want 90µs", b.delay())
+	}
+}
+
+// A group is a quarter of the window, less on a long path, and at least one packet. A late poll does not make the path
+// long.
+func TestGroup(t *testing.T) {
+	for _, tt := range []struct {
+		window float64
+		rtt    time.Duration
+		want   int
+	}{
+		{window: 192, want: 48},
+		{window: 192, rtt: 20 * us, want: 48},
+		{window: 192, rtt: time.Millisecond, want: 48},
+		{window: 192, rtt: 4 * time.Millisecond, want: 12},
+		{window: 192, rtt: time.Second, want: 1},
+		{window: 7, rtt: 20 * us, want: 1},
+		{window: 0.5, rtt: 20 * us, want: 1},
+	} {
+		p := newPath()
+		if tt.rtt > 0 {
+			p.Sample(1, tt.rtt)
+			p.Sample(2, tt.rtt+time.Second)
+		}
+		p.window = tt.window
+		if got := p.Group(); got != tt.want {
+			t.Errorf("window %v at %v: %d packets, want %d", tt.window, tt.rtt, got, tt.want)
+		}
 	}
 }

@@ -10,13 +10,21 @@ const (
 	InitialWindow = 32
 	// MinWindow is the smallest window that marks, delay and losses can cause: one packet in 16 round trips.
 	MinWindow = 1.0 / 16
+	// groupTime bounds the packets of a group to the packets of that time at the rate of a window per round trip.
+	groupTime = 250 * time.Microsecond
 	// maxGap, or the round trip if longer, bounds the time between two packets while the window is below one packet.
 	maxGap = 10 * time.Millisecond
 
 	// LossFactor multiplies the window after a loss if the delay shows a queue. If the delay shows no queue, the loss
-	// may be random, and NoiseFactor multiplies the window instead.
+	// may be random. Then NoiseFactor multiplies the window, but only if more than one of NoiseShare packets was lost:
+	// 2 %, the threshold of BBRv2 (draft-cardwell-iccrg-bbr-congestion-control). With 1 % of random loss, 1 MiB writes
+	// over kernel UDP at MTU 1500 have 0.7 of their rate; if each loss shrinks the window, they have 0.1.
 	LossFactor  = 0.7
 	NoiseFactor = 0.9
+	NoiseShare  = 50
+	// NoisePackets is the least number of newest packets over which the share of lost packets is measured. In a window
+	// of 32 packets a single loss would be more than the share.
+	NoisePackets = 512
 	// DelayTarget is the round trip above which a window of 16 packets shrinks on a short path; delayLimit has the
 	// limit for other windows. On a longer path, the window shrinks if the round trip exceeds 1.25 times the base delay
 	// (the round trip of the empty network).

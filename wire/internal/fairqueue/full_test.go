@@ -23,7 +23,7 @@ func TestFullNetworkIsSkipped(t *testing.T) {
 			f.peer.net = nil // a look at the peer's thresholds panics
 		}
 	}
-	if next := b.Next(); next != 0 {
+	if next := b.Give(); next != 0 {
 		t.Errorf("flow %d is next although its network is full", next)
 	}
 }

@@ -72,34 +72,34 @@ func (f *Flow[W]) Complete(n uint32) { f.received += uint64(n) }
 // partial is the number of bytes of the message that have arrived.
 func (q *Queue[W]) Hold(f *Flow[W], partial uint32, now clock.Time) {
 	p := f.peer
-	f.holds = true
-	p.held++
-	p.net.held++
+	f.holds, f.pushedOut, f.since = true, false, now
+	q.hold(p)
+	q.messages.PushBack(&f.message, f)
 	q.advance(now)
 	p.net.advance(now)
 	f.bucket = bucket{left: q.timeout, lowest: q.timeout, starved: q.starved.sum, delayed: p.net.delayed.sum, bytes: f.received + uint64(partial)}
 }
 
 // Release stops counting the buffer that f holds, because the message of f is complete or will never be complete. If
-// the message was slow, the peer and its network count as slow for SlowTime.
+// the message was slow or pushed out, the peer and its network count as slow for SlowTime.
 func (q *Queue[W]) Release(f *Flow[W], partial uint32, now clock.Time) {
 	q.update(f, partial, now)
 	p := f.peer
 	f.holds = false
-	p.held--
-	p.net.held--
-	if q.timeout-f.bucket.lowest >= SlowMessage {
+	q.unhold(p)
+	q.messages.Remove(&f.message)
+	if f.pushedOut || q.timeout-f.bucket.lowest >= SlowMessage {
 		p.slowed = true
 		q.slow.add(p.addr, now)
 		q.slow.add(p.net.prefix, now)
 	}
 }
 
-// TimeLeft returns the time after which the message of f counts as stalled if no more bytes of it arrive and other
-// flows wait all the time. The result is zero or negative if the message has stalled already.
+// TimeLeft returns the time after which the caller has to call it again. The result is zero or negative if the caller
+// must end the message of f, because the message has stalled or is pushed out.
 func (q *Queue[W]) TimeLeft(f *Flow[W], partial uint32, now clock.Time) time.Duration {
 	q.update(f, partial, now)
-	return f.bucket.left
+	return min(f.bucket.left, q.pushOut(f, now))
 }
 
 // update updates the bucket of the message of f.

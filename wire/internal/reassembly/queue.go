@@ -49,8 +49,8 @@ func (p *Pool) put(t []Packet) {
 
 // Packet is a held packet. It is valid until Remove.
 type Packet struct {
-	Bufs  []link.Buf
-	Total int // bytes, header to trailer
+	Bufs []link.Buf
+	End  int // length of header and body in bytes
 }
 
 // Queue holds the early packets of one connection by PSN. In all methods, nextPSN is the PSN that the receiver expects.
@@ -85,7 +85,7 @@ func (q *Queue) At(nextPSN, psn seq.Num) *Packet {
 }
 
 // Hold adds a packet that is not held yet and does not precede nextPSN. Hold copies bufs, but not the frames.
-func (q *Queue) Hold(nextPSN, psn seq.Num, bufs []link.Buf, total int) {
+func (q *Queue) Hold(nextPSN, psn seq.Num, bufs []link.Buf, end int) {
 	if q.packets == 0 {
 		q.slots = q.pool.get()
 	}
@@ -93,7 +93,7 @@ func (q *Queue) Hold(nextPSN, psn seq.Num, bufs []link.Buf, total int) {
 		q.grow(nextPSN, d)
 	}
 	p := q.slot(psn)
-	p.Bufs, p.Total = append(p.Bufs, bufs...), total
+	p.Bufs, p.End = append(p.Bufs, bufs...), end
 	q.packets++
 	q.frames += len(bufs)
 }

@@ -36,7 +36,7 @@ func TestGrow(t *testing.T) {
 		}
 		for _, d := range []seq.Num{0, 1, 5, 255, 256, 1023} {
 			p := q.At(next, next+d)
-			if p == nil || p.Total != int(d) || len(p.Bufs) != 1+int(d%3) {
+			if p == nil || p.End != int(d) || len(p.Bufs) != 1+int(d%3) {
 				t.Errorf("packet %d + %d is %v", next, d, p)
 			}
 		}
@@ -157,7 +157,7 @@ func (m *model) check() {
 	last := 0
 	for psn, n := range m.want {
 		last = max(last, psn.Sub(m.next))
-		if p := m.q.At(m.next, psn); p == nil || p.Total != n {
+		if p := m.q.At(m.next, psn); p == nil || p.End != n {
 			m.t.Fatalf("seed %d: packet %d is %v, want one of %d frames", m.seed, psn, p, n)
 		}
 	}

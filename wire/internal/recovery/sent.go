@@ -160,23 +160,23 @@ func (s *Sent) SACK(block []byte) {
 }
 
 // DetectLost marks a packet lost if three conditions hold: the packet is not known to have arrived, it was last sent at
-// the time sentBy or earlier, and a packet at least ReorderThreshold PSNs later has arrived. DetectLost reports whether
-// it has marked any packet.
-func (s *Sent) DetectLost(sentBy clock.Time, cause uint8) bool {
+// the time sentBy or earlier, and a packet at least ReorderThreshold PSNs later has arrived. DetectLost returns the number
+// of packets that it has marked.
+func (s *Sent) DetectLost(sentBy clock.Time, cause uint8) int {
 	return s.markLost(s.highSACK-1-ReorderThreshold, sentBy, cause)
 }
 
 // MarkAllLost marks as lost every packet that is not known to have arrived.
 func (s *Sent) MarkAllLost(now clock.Time, cause uint8) { s.markLost(s.Nxt, now, cause) }
 
-func (s *Sent) markLost(last seq.Num, sentBy clock.Time, cause uint8) bool {
+func (s *Sent) markLost(last seq.Num, sentBy clock.Time, cause uint8) int {
 	was := s.lost
 	for psn := s.Una; psn.LessEq(last) && psn.Less(s.Nxt); psn++ {
 		if p := s.At(psn); !p.sacked && !p.lost && p.SentAt <= sentBy {
 			s.MarkLost(psn, cause)
 		}
 	}
-	return s.lost > was
+	return s.lost - was
 }
 
 // ProbeTail chooses the newest packet that is not known to have arrived. It marks this packet lost and allows it to

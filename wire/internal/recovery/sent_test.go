@@ -77,7 +77,7 @@ func TestDetectLost(t *testing.T) {
 				s.At(psn + seq.Num(i)).SentAt = clock.Never
 			}
 			found := s.DetectLost(clock.Never-1, byLoss)
-			if got := lost(s, psn); !equal(got, tt.want) || found != (len(tt.want) > 0) {
+			if got := lost(s, psn); !equal(got, tt.want) || found != len(tt.want) {
 				t.Errorf("%s: lost %v, %v; want %v", tt.name, got, found, tt.want)
 			}
 		}

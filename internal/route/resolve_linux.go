@@ -1,0 +1,231 @@
+package route
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// resolving is what the callers of Resolve and Known leave to goroutines of the Table. A request to the kernel waits for
+// the kernel's lock of network settings (RTNL), which any user may be able to hold for many seconds. The wait is inside a
+// system call, so no timeout of the socket ends it.
+type resolving struct {
+	query     func(netip.Addr) (way, error) // asks the kernel
+	wanted    []*Hop                        // callers of Resolve wait for them
+	asking    bool                          // answerWanted runs
+	unchecked map[*Hop]struct{}
+	checkAt   time.Time // time of the next lookup of unchecked, if there are any
+}
+
+func newResolving() resolving { return resolving{unchecked: make(map[*Hop]struct{})} }
+
+// lookup is a request for a route.
+type lookup struct {
+	done chan struct{} // closed after err was set
+	err  error
+}
+
+// Known returns the route to an address by the longest prefix of the routing tables, or the known one from an earlier
+// lookup. It does not wait: a goroutine asks the kernel soon, and corrects the hop. The neighbour may still be unknown;
+// Hop.MAC reports when it is known. If no route through this interface leads to the address, the error matches
+// ErrUnreachable.
+//
+// Known makes no system call.
+func (t *Table) Known(dst netip.Addr) (*Hop, error) {
+	dst = dst.Unmap().WithZone("")
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.usable(dst); err != nil {
+		return nil, err
+	}
+	h := t.hops[dst]
+	if h == nil || !h.known && h.via == nil {
+		way, ok := t.prefixes.Load().way(dst)
+		if !ok {
+			return nil, fmt.Errorf("route: resolve %v on %s: %w", dst, t.Interface().Name, ErrUnreachable)
+		}
+		h = t.hop(dst)
+		t.direct(h, way)
+		t.check(h, time.Now())
+	}
+	h.refs++
+	return h, nil
+}
+
+// Resolve returns the kernel's route to an address. It waits for the kernel's answer for at most limit. The error matches
+// ErrNoAnswer if the time has passed, and ErrUnreachable if no route through this interface leads to the address. The
+// neighbour may still be unknown; Hop.MAC reports when it is known.
+func (t *Table) Resolve(dst netip.Addr, limit time.Duration) (*Hop, error) {
+	dst = dst.Unmap().WithZone("")
+	t.mu.Lock()
+	if err := t.usable(dst); err != nil {
+		t.mu.Unlock()
+		return nil, err
+	}
+	h := t.hop(dst)
+	h.refs++
+	if h.known {
+		t.mu.Unlock()
+		return h, nil
+	}
+	pending := t.ask(h)
+	t.mu.Unlock()
+	if err := t.wait(pending, limit); err != nil {
+		t.Release(h)
+		return nil, fmt.Errorf("route: resolve %v on %s: %w", dst, t.Interface().Name, err)
+	}
+	return h, nil
+}
+
+// usable returns an error if the Table is closed or dst is no address. The caller holds mu.
+func (t *Table) usable(dst netip.Addr) error {
+	select {
+	case <-t.done:
+		return fmt.Errorf("route: resolve %v: %w", dst, net.ErrClosed)
+	default:
+	}
+	if !dst.IsValid() || dst.IsUnspecified() {
+		return fmt.Errorf("route: resolve %v: %w", dst, ErrUnreachable)
+	}
+	return nil
+}
+
+// wait waits until a lookup is done, and returns its error.
+func (t *Table) wait(l *lookup, limit time.Duration) error {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-l.done:
+		return l.err
+	case <-t.done:
+		return net.ErrClosed
+	case <-timer.C:
+		return ErrNoAnswer
+	}
+}
+
+// hop returns the hop of a destination. The caller holds mu, and increments refs.
+func (t *Table) hop(dst netip.Addr) *Hop {
+	h := t.hops[dst]
+	if h == nil {
+		h = &Hop{dst: dst}
+		h.source.Store(new(netip.Addr))
+		t.hops[dst] = h
+	}
+	return h
+}
+
+// Release returns a hop from Resolve or Known.
+func (t *Table) Release(h *Hop) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if h.refs--; h.refs > 0 {
+		return
+	}
+	t.detach(h)
+	delete(t.hops, h.dst)
+	delete(t.unchecked, h)
+	t.withdraw(h)
+}
+
+// ask makes a goroutine look up the route of a hop. The caller holds mu.
+func (t *Table) ask(h *Hop) *lookup {
+	if h.pending != nil {
+		return h.pending
+	}
+	h.pending = &lookup{done: make(chan struct{})}
+	t.wanted = append(t.wanted, h)
+	if !t.asking {
+		t.asking = true
+		t.all.Go(t.answerWanted)
+	}
+	return h.pending
+}
+
+// withdraw cancels the lookup of a released hop. The caller holds mu.
+func (t *Table) withdraw(h *Hop) {
+	t.wanted = slices.DeleteFunc(t.wanted, func(w *Hop) bool { return w == h })
+}
+
+// answerWanted looks up the routes that callers of Resolve wait for, until there are none. It is the only goroutine of
+// the Table that does this, so a kernel that does not answer occupies one thread.
+func (t *Table) answerWanted() {
+	for {
+		t.mu.Lock()
+		select {
+		case <-t.done:
+			t.wanted = nil // the callers wait for done too
+		default:
+		}
+		if len(t.wanted) == 0 {
+			t.asking = false
+			t.mu.Unlock()
+			return
+		}
+		dst := t.wanted[0].dst
+		t.mu.Unlock()
+		t.learn(dst, false)
+	}
+}
+
+// learn looks up the route to a destination and directs the hop there, if the destination still has one. If the kernel
+// does not answer, the known state stays. Only lookupDue sets again: a result that another goroutine has waited for does
+// not replace a known route, because it may be older.
+func (t *Table) learn(dst netip.Addr, again bool) {
+	way, err := t.query(dst)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h := t.hops[dst]
+	if h == nil {
+		return
+	}
+	if answered := err == nil || errors.Is(err, ErrUnreachable); answered && (again || !h.known) {
+		t.direct(h, way)
+		h.known = h.known || err == nil
+	}
+	delete(t.unchecked, h)
+	if l := h.pending; l != nil {
+		h.pending = nil
+		t.withdraw(h)
+		l.err = err
+		close(l.done)
+	}
+}
+
+// check plans the lookup of a hop that has a route from the table of prefixes. The delay makes one wake-up of keep
+// sufficient for many hops, and none is looked up that is released soon. The caller holds mu.
+func (t *Table) check(h *Hop, now time.Time) {
+	if len(t.unchecked) == 0 {
+		t.checkAt = now.Add(settle)
+		t.pokeKeeper()
+	}
+	t.unchecked[h] = struct{}{}
+}
+
+// checkDue looks up the routes of unchecked hops, if that is due.
+func (t *Table) checkDue(now time.Time) {
+	t.mu.Lock()
+	var due []netip.Addr
+	if !now.Before(t.checkAt) {
+		for h := range t.unchecked {
+			due = append(due, h.dst)
+		}
+		clear(t.unchecked)
+	}
+	t.mu.Unlock()
+	for _, dst := range due {
+		t.learn(dst, false)
+	}
+}
+
+// nextLookup returns the time of the next lookup of unchecked hops or of all. The caller holds mu.
+func (t *Table) nextLookup() time.Time {
+	at := t.lookupAt()
+	if len(t.unchecked) > 0 && t.checkAt.Before(at) {
+		return t.checkAt
+	}
+	return at
+}

@@ -1,0 +1,64 @@
+package vm
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// library is the provider library for C programs. It is missing if this host cannot build it.
+const library = root + "/bin/vm/libdatxdp.so"
+
+// groups tests groups of packets on this kernel (UDP_SEGMENT, UDP_GRO): the link itself, and the rules of uDAPL over it,
+// with and without offloads of the link and of the interface. Before Linux 6.11 the kernel refuses groups if the interface
+// computes no checksums.
+func groups(t *testing.T, n *network) {
+	n.install(t, "udplink.test")
+	n.runTests(t, "udplink.test -test.short", "Group|Kept|ReceiveWindow|Refused")
+	n.install(t, "dat.test")
+	for _, link := range []string{"udp", "udp without offload"} {
+		n.runTests(t, "dat.test", "^TestConformance$/^"+link+"$")
+	}
+	n.runTests(t, "dat.test -test.short", "^TestConformancePlainVeth$/^udp$/^(ordering|dat_ep_post_rdma_write)$")
+}
+
+// providerTests runs Debian's dtest, its variants, and dapltest over kernel UDP, with and without offloads of the link and
+// of the interface. It leaves out runs in which both ends poll memory for many round trips, because each trip takes
+// several scheduling quanta.
+func providerTests(t *testing.T, n *network) {
+	if _, err := os.Stat(library); errors.Is(err, fs.ErrNotExist) {
+		t.Skip("this host cannot build the provider library: it needs gcc and libdapl-dev")
+	}
+	n.install(t, "libdatxdp.so")
+	n.install(t, "libdatxdp.test")
+	const links = "/^udp( without offload)?$/"
+	for _, run := range []string{
+		"^TestDTest$" + links + "^(dtest -P ia -b 4096 -B 50( -[cp]| -w -u)?|dtestcm -P ia -c 100 -b 10|dtestsrq -P ia|dtestx -P ia)$",
+		"^TestTransaction$" + links + "^-T (T -i 100 -V|T -i 20 -V client SR (1024 16|1048576) |T -i 10 -V client|P -i 200 -p 4)",
+		"^TestFunction$/^udp$",
+	} {
+		n.runTests(t, "libdatxdp.test -test.short", run)
+	}
+}
+
+// install copies a program of bin/vm to the first machine.
+func (n *network) install(t *testing.T, program string) {
+	t.Helper()
+	n.ssh(t, n.machines[0], root+"/bin/vm/"+program, "cat >/run/"+program+" && chmod +x /run/"+program)
+}
+
+// runTests runs tests of an installed program. At least one must pass, and more than are skipped.
+func (n *network) runTests(t *testing.T, program, run string) {
+	t.Helper()
+	begin := time.Now()
+	out := n.ssh(t, n.machines[0], os.DevNull,
+		"cd /run && DATXDP_PROVIDER=/run/libdatxdp.so ./"+program+" -test.v -test.run '"+run+"' -test.timeout 4m")
+	passed, skipped := strings.Count(out, "--- PASS"), strings.Count(out, "--- SKIP")
+	if passed == 0 || skipped > passed {
+		t.Errorf("%s %s: %d passed and %d skipped:\n%s", program, run, passed, skipped, out)
+	}
+	t.Logf("%s %s: %d passed, %d skipped, %.0f s", program, run, passed, skipped, time.Since(begin).Seconds())
+}

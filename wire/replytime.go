@@ -1,0 +1,153 @@
+package wire
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"time"
+
+	"github.com/datxdp/datxdp/link"
+	"github.com/datxdp/datxdp/wire/internal/speck"
+)
+
+// replyLimits are the limits of replies without a connection.
+type replyLimits struct {
+	replyLimit replyLimiter
+	replyTime  replyTime
+}
+
+// replyTime limits the time that an engine spends in link.Send for replies. Replies are the packets that a peer causes
+// without an established connection: Challenge, Reject, Accept, Reset, Closed and Versions, and the Close of a
+// connection that the peer has never confirmed. The time depends on the destination: Linux runs the receive path of a
+// destination on the same host within the system call that sends. That path includes the ingress rules of the
+// destination's network namespace and the filter of the destination's socket.
+//
+// A reply that leaves alone is measured. One reply of replySample is measured, and each reply for carefulTime after a
+// slow one. So the first slow replies are few.
+//
+// Each address, each network and the engine have an account. A slow reply, and a reply to an address with slow replies,
+// is charged to all three. A reply leaves only if none of them is overdrawn. An account implements the generic cell rate algorithm (ITU-T I.371): a reply moves the account
+// forward by the reply's time divided by the account's share of a processor. The account is overdrawn while it is more
+// than a tolerance ahead of the clock. Two rules protect honest peers from peers that make replies slow:
+//   - For an address without slow replies, the accounts of its network and of the engine have a larger tolerance. So
+//     addresses with slow replies do not use up the shares of others.
+//   - Each slow reply doubles the price of later replies to the address, and each other reply halves it.
+//
+// The accounts are in hash tables of fixed size, as in stochastic fairness queueing (McKenney, 1990). The hash has a
+// secret key, so an attacker cannot choose addresses that share the account of a victim.
+type replyTime struct {
+	clock     func() Time // nil: the time is unknown and not limited
+	hash      *speck.Key
+	engine    replyAccount
+	networks  [256]replyAccount
+	addresses [1024]replyAccount
+	careful   Time // when the engine stops to measure each reply
+	unsampled int  // replies since the last measured one
+}
+
+// replyAccount is the account of an address, a network or an engine.
+type replyAccount struct {
+	paidAt Time  // when the replies that have left are within the share
+	slow   uint8 // slow replies, less the others, from 0 to replyPrice; used only for an address
+}
+
+func newReplyTime(h *Host) replyTime { return replyTime{clock: h.clock, hash: h.keys} }
+
+// accounts returns the accounts of an address and of its network.
+func (r *replyTime) accounts(a netip.Addr) (addr, network *replyAccount) {
+	host, prefix := holders(a)
+	return &r.addresses[r.slot(host, len(r.addresses))], &r.networks[r.slot(prefix, len(r.networks))]
+}
+
+// slot returns the place of a prefix in a table of n accounts.
+func (r *replyTime) slot(p netip.Prefix, n int) uint32 {
+	b, v := p.Addr().As16(), uint32(p.Bits())
+	for w := b[:]; len(w) > 0; w = w[4:] {
+		v = r.hash.Encrypt(v ^ binary.BigEndian.Uint32(w))
+	}
+	return v % uint32(n)
+}
+
+// allows reports whether a reply may leave to an address.
+func (r *replyTime) allows(to netip.Addr, now Time) bool {
+	addr, network := r.accounts(to)
+	tolerance := replyNeighbour
+	if addr.slow > 0 {
+		tolerance = replyTolerance
+	}
+	return addr.paidAt.Sub(now) <= replyTolerance &&
+		network.paidAt.Sub(now) <= tolerance && r.engine.paidAt.Sub(now) <= tolerance
+}
+
+// measures reports whether the next reply is measured.
+func (r *replyTime) measures(now Time) bool {
+	if r.unsampled++; r.clock == nil || r.unsampled < replySample && now >= r.careful {
+		return false
+	}
+	r.unsampled = 0
+	return true
+}
+
+// charge charges a reply that took the time d to an address, unless neither the reply nor those before it were slow.
+func (r *replyTime) charge(to netip.Addr, d time.Duration, now Time) {
+	addr, network := r.accounts(to)
+	if d < slowReply && addr.slow == 0 {
+		return
+	}
+	addr.charge(d<<addr.slow*replyAddress, now)
+	network.charge(d*replyNetwork, now)
+	r.engine.charge(d*replyEngine, now)
+	switch {
+	case d >= slowReply:
+		r.careful = now.Add(carefulTime)
+		addr.slow = min(addr.slow+1, replyPrice)
+	case addr.slow > 0:
+		addr.slow--
+	}
+}
+
+// charge moves the account forward by d.
+func (a *replyAccount) charge(d time.Duration, now Time) {
+	a.paidAt = min(max(a.paidAt, now).Add(d), now.Add(replyPause))
+}
+
+// mayReplyTo reports whether the engine may send a reply to an address. If not, it counts the reply.
+func (e *Engine) mayReplyTo(to netip.Addr) bool {
+	if e.replyTime.allows(to, e.now) {
+		return true
+	}
+	e.stats.RepliesPaused++
+	return false
+}
+
+// sendReply sends a reply in the frame of a received packet, to the source address of that packet.
+func (e *Engine) sendReply(b link.Buf) {
+	to := e.source(&b)
+	measured := e.beginReply()
+	e.tx = append(e.tx, b)
+	e.endReply(to, measured)
+}
+
+// beginReply begins a reply, which the caller then appends to tx. It reports whether the reply is measured. A measured
+// reply leaves alone.
+func (e *Engine) beginReply() (measured bool) {
+	if measured = e.replyTime.measures(e.now); measured {
+		e.flush()
+	}
+	return measured
+}
+
+// endReply ends the reply that beginReply began. It hands a measured reply to the link, and charges the time that this
+// takes to the address.
+func (e *Engine) endReply(to netip.Addr, measured bool) {
+	switch {
+	case !measured && len(e.tx) < maxTransmit:
+	case !measured || len(e.tx) == 0: // there was no frame for the reply
+		e.flush()
+	default:
+		r := &e.replyTime
+		start := r.clock()
+		e.flush()
+		end := r.clock()
+		r.charge(to, end.Sub(start), end)
+	}
+}

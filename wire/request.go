@@ -1,0 +1,61 @@
+package wire
+
+import (
+	"container/list"
+	"net/netip"
+
+	"github.com/datxdp/datxdp/link"
+	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/seq"
+)
+
+// requestKey identifies a connection attempt, so that a repeated Connect finds its Request.
+type requestKey struct {
+	from     netip.AddrPort
+	cid, tag uint32
+}
+
+// Request is a received connection request. Its exported fields do not change, except User.
+type Request struct {
+	From    netip.AddrPort // address and port at which the requester receives
+	To      netip.Addr     // address of this host to which the requester has sent; the answer has to leave from it
+	Qual    uint64
+	Port    uint64 // the requester's port qualifier
+	Private []byte // private data of the requester; the service owns it
+	// ReadIn bounds the RDMA reads that the requester serves at a time. ReadOut bounds those that it has outstanding.
+	ReadIn, ReadOut int
+	// PeerKey is the public key of the requester in secure mode. It is 0 if the requester has proven that it knows a
+	// shared secret, and in plaintext mode.
+	PeerKey [32]byte
+	// User belongs to the service; the engine does not read it.
+	User any
+
+	eng       *Engine
+	service   Service // service that got the request
+	key       requestKey
+	connect   *connect         // the Connect; nil once the request is accepted or rejected
+	conn      *Conn            // connection that accepted the request; nil while undecided
+	open      bool             // no longer counted as half-open
+	places    [3]*list.Element // in the lists of unconfirmed, in the order of Request.lists
+	gone      bool             // rejected, forgotten or handed off
+	rejection *rejection       // the Reject; nil unless the request is rejected
+	sealed    *sealedRequest   // handshake in secure mode; nil in plaintext mode
+}
+
+// connect is the Connect packet of an unanswered request, without the private data.
+type connect struct {
+	header proto.Header
+	hello  proto.Hello
+}
+
+// rejection is the Reject packet of a rejected request. It is kept so that a repeated Connect gets the same Reject.
+type rejection struct {
+	path link.Path
+	psn  seq.Num // PSN of the Connect
+	body proto.Hello
+	at   Time         // when Reject last left
+	sent *fixedPacket // secure mode: the Reject with message 2; nil until it is made
+}
+
+// Engine returns the engine on which the request has to be answered.
+func (r *Request) Engine() *Engine { return r.eng }

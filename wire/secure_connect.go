@@ -1,0 +1,300 @@
+package wire
+
+import (
+	"slices"
+
+	"github.com/datxdp/datxdp/link"
+	"github.com/datxdp/datxdp/wire/internal/proto"
+)
+
+// maxOffers is the number of messages 1 of an attempt that are valid for an answer.
+const maxOffers = 4
+
+// opening is the handshake of a connection in secure mode.
+type opening struct {
+	secrets *secrets // the result; nil until message 2 was read
+
+	// Active side.
+	requester Requester
+	offers    []*offer    // the newest ones, the newest last
+	computing bool        // a job makes a message 1
+	reading   *offer      // a job reads the answer to it
+	hint      BreakReason // last reason in a packet that nobody has authenticated
+
+	// Passive side.
+	answer *fixedPacket // Accept with message 2; nil until it is made
+}
+
+// offer is a message 1.
+type offer struct {
+	cookie   uint64 // cookie of its Connect
+	form     byte
+	keyID    [proto.KeyIDSize]byte
+	sent     *fixedPacket
+	finisher Finisher
+}
+
+// fixedPacket is a packet that is built once, and sent again without a change.
+type fixedPacket struct {
+	header proto.Header
+	body   []byte
+}
+
+// sendFixed sends a packet. f may be nil, if the packet is not built yet.
+func (e *Engine) sendFixed(path link.Path, flags link.Flags, f *fixedPacket) {
+	var p packet
+	if f != nil && e.begin(&p, path, proto.HeaderSize+len(f.body)+proto.TrailerSize, nil) {
+		e.tx[p.firstFrame].Flags = flags
+		copy(p.reserve(len(f.body)), f.body)
+		p.finish(&f.header)
+	}
+}
+
+// reason returns the reason that the consumer sees if the attempt times out. o may be nil.
+func (o *opening) reason() BreakReason {
+	if o == nil {
+		return 0
+	}
+	return o.hint
+}
+
+// find returns the offer with a cookie, or nil.
+func (o *opening) find(cookie uint64) *offer {
+	for _, x := range o.offers {
+		if x.cookie == cookie {
+			return x
+		}
+	}
+	return nil
+}
+
+// add adds an offer, in the place of the oldest one if there are maxOffers.
+func (o *opening) add(x *offer) {
+	if len(o.offers) == maxOffers {
+		o.offers[0].forget(o)
+		o.offers = slices.Delete(o.offers, 0, 1)
+	}
+	o.offers = append(o.offers, x)
+}
+
+// forget ends the handshake of an offer, unless a job reads the answer to it.
+func (x *offer) forget(o *opening) {
+	if x != o.reading {
+		x.finisher.Forget()
+	}
+}
+
+// forgetOffers forgets all offers.
+func (o *opening) forgetOffers() {
+	for _, x := range o.offers {
+		x.forget(o)
+	}
+	o.offers = nil
+}
+
+// endOpening ends the handshake of a connection. It does nothing in plaintext mode.
+func (c *Conn) endOpening() {
+	o := c.dial.opening
+	if o == nil {
+		return
+	}
+	o.secrets.wipe()
+	o.forgetOffers()
+	c.dial.opening = nil
+}
+
+// sendSecureConnect sends Connect in secure mode and arms its repeat. Before the first Challenge, Connect has neither
+// private data nor a message 1.
+func (c *Conn) sendSecureConnect() {
+	d := &c.dial
+	switch x := d.opening.find(d.cookie); {
+	case d.cookie == 0:
+		h, hi := c.secureConnect()
+		if d.opening.needsKey() {
+			hi.ServerKey = make([]byte, proto.PublicKeySize)
+		}
+		c.sendHello(&h, &hi)
+	case x != nil:
+		c.eng.sendFixed(c.path, 0, x.sent)
+	case !d.opening.computing:
+		c.makeOffer()
+	}
+	c.armRetry()
+}
+
+// needsKey reports whether the server's key is unknown.
+func (o *opening) needsKey() bool {
+	l, ok := o.requester.(KeyLearner)
+	return ok && l.NeedsKey()
+}
+
+// learn takes the server's key from a Challenge if it is unknown. It reports whether the key is then known.
+func (o *opening) learn(hi *proto.Hello) bool {
+	if !o.needsKey() {
+		return true
+	}
+	if hi.ServerKey != nil {
+		o.requester.(KeyLearner).Learn([proto.PublicKeySize]byte(hi.ServerKey))
+	}
+	return !o.needsKey()
+}
+
+// secureConnect returns a Connect without a message 1.
+func (c *Conn) secureConnect() (proto.Header, proto.Hello) {
+	hi := c.hello(nil)
+	hi.Qual, hi.Port, hi.Cookie = c.dial.qual, c.dial.port, c.dial.cookie
+	h := c.newHeader(proto.Connect, c.sent.Nxt)
+	h.CID, h.Tag = 0, 0
+	return h, hi
+}
+
+// makeOffer makes a Connect with message 1 for the cookie of the last Challenge. A job computes the message, and the
+// Connect leaves after it.
+func (c *Conn) makeOffer() {
+	e, o, private := c.eng, c.dial.opening, c.dial.private
+	h, hi := c.secureConnect()
+	form, keyID := o.requester.Form()
+	hi.Noise = noiseHead(form, keyID, proto.Connect)
+	hi.Private = make([]byte, len(private)+proto.SealSize)
+	x := &offer{cookie: hi.Cookie, form: form, keyID: keyID, sent: &fixedPacket{header: h}}
+	var err error
+	o.computing = e.submit(&Job{
+		compute: func() {
+			raw := make([]byte, proto.HeaderSize+hi.Size())
+			h.Put(raw)
+			hi.Put(raw[proto.HeaderSize:])
+			var message []byte
+			if message, x.finisher, err = o.requester.Request(proto.AppendPrologue(nil, raw), private); err == nil {
+				x.sent.body, err = putMessage(&hi, message)
+			}
+		},
+		finish: func() {
+			o.computing = false
+			switch {
+			case x.finisher == nil: // it failed; the repeat of Connect tries again
+			case err != nil || c.dial.opening != o:
+				x.finisher.Forget()
+			default:
+				o.add(x)
+				e.sendFixed(c.path, 0, x.sent)
+			}
+		},
+	})
+}
+
+// noiseHead returns the value of a Noise option with room for a head.
+func noiseHead(form byte, keyID [proto.KeyIDSize]byte, t proto.Type) []byte {
+	n := proto.Noise{Form: proto.Form(form & 0xf), Cipher: proto.Cipher(form >> 4), KeyID: keyID}
+	n.Head = make([]byte, n.Form.HeadSize(t))
+	return n.Append(nil)
+}
+
+// putMessage writes a Noise message into a Hello, which has room for it, and returns the Hello as bytes.
+func putMessage(hi *proto.Hello, message []byte) ([]byte, error) {
+	head := hi.Noise[proto.NoiseFixed:]
+	if len(message) != len(head)+len(hi.Private) {
+		return nil, errMessage
+	}
+	copy(hi.Private, message[copy(head, message):])
+	body := make([]byte, hi.Size())
+	hi.Put(body)
+	return body, nil
+}
+
+// handleSecureAnswer handles an answer to Connect in secure mode: Accept, Reject, Challenge or Versions. An answer
+// without a message 2 is a hint.
+func (c *Conn) handleSecureAnswer(h *proto.Header, body []byte) {
+	o := c.dial.opening
+	var hi proto.Hello
+	switch {
+	case h.Type == proto.Versions:
+		o.hint = BreakVersion
+	case !hi.Parse(body):
+		c.eng.stats.BadPackets++
+	case h.Type == proto.Challenge:
+		if o.learn(&hi) {
+			c.handleChallenge(&hi)
+		}
+	case hi.Noise != nil:
+		c.readAnswer(h, &hi)
+	case h.Type == proto.Reject:
+		o.hint = givenByPeer(hi.Reason) &^ BreakByPeer
+	default:
+		c.eng.stats.BadPackets++
+	}
+}
+
+// readAnswer reads message 2 in an Accept or a Reject. A job opens the message. While it runs, other answers are dropped;
+// the peer repeats its answer.
+func (c *Conn) readAnswer(h *proto.Header, hi *proto.Hello) {
+	e, o := c.eng, c.dial.opening
+	var n proto.Noise
+	if !n.Parse(hi.Noise, h.Type) {
+		e.stats.BadPackets++
+		return
+	}
+	x := o.find(hi.Cookie)
+	if x == nil || !x.answeredBy(hi, &n) {
+		e.stats.Forged++
+		return
+	}
+	if o.reading != nil {
+		return
+	}
+	message := slices.Concat(n.Head, hi.Private)
+	s := new(secrets)
+	var inner []byte
+	var err error
+	ok := e.submit(&Job{
+		compute: func() { inner, err = x.finisher.Finish(message, &s.send, &s.receive) },
+		finish: func() {
+			if o.reading = nil; o.find(x.cookie) != x {
+				x.finisher.Forget()
+			}
+			switch {
+			case c.dial.opening != o:
+			case err != nil:
+				e.stats.Unopened++
+			default:
+				c.takeAnswer(inner, s)
+			}
+			s.wipe()
+		},
+	})
+	if ok {
+		o.reading = x
+	}
+}
+
+// answeredBy reports whether an answer repeats form, cipher and key ID.
+func (x *offer) answeredBy(hi *proto.Hello, n *proto.Noise) bool {
+	return hi.Noise[0] == x.form && n.KeyID == x.keyID
+}
+
+// takeAnswer handles the Accept or Reject in the payload of message 2. The packet around it may have had the other type.
+func (c *Conn) takeAnswer(packet []byte, s *secrets) {
+	var h proto.Header
+	var hi proto.Hello
+	if !h.Parse(packet) || h.Type != proto.Accept && h.Type != proto.Reject || h.CID != c.cid || h.Tag != c.tag || h.Ack != c.sent.Una ||
+		!hi.Parse(packet[proto.HeaderSize:]) || hi.Noise != nil {
+		c.eng.stats.BadPackets++
+		return
+	}
+	if h.Type == proto.Reject {
+		c.handleReject(&hi)
+		return
+	}
+	c.dial.opening.secrets = s
+	c.handleAccept(&h, &hi)
+	if c.peerKnown {
+		c.recv.echo = echo{} // the packet may be a repeat, so its time stamp gives no sample of the round trip
+		c.endOpening()
+	}
+}
+
+// restartAttempt begins an attempt anew, because the peer has answered this one, and a cookie makes only one request. The
+// next Connect leaves at the next repeat.
+func (c *Conn) restartAttempt() {
+	c.dial.opening.forgetOffers()
+	c.tag, c.dial.cookie, c.dial.challenges = c.host.newTag(), 0, 0
+}

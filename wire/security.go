@@ -1,0 +1,72 @@
+package wire
+
+import "net/netip"
+
+// Security is what a host needs for secure mode: the handshakes, which another package makes, and a runner for them.
+//
+// A handshake is one of package wire's two patterns of the Noise Protocol Framework, with two messages (docs/WIRE.md).
+// Its computations take long, so they are jobs. A job may run on any goroutine, and several may run at a time.
+type Security struct {
+	Responder Responder
+	// Runner runs the jobs of the handshakes. nil means that each job runs at once, on the goroutine that owns the engine.
+	Runner Runner
+	// ServerKey is the public key that this host sends to a requester that asks for it. nil means none.
+	ServerKey *[32]byte
+}
+
+// Requester begins the handshakes with one server. Any goroutine may call its methods.
+type Requester interface {
+	// Form returns the first byte of the Noise option, which names the pattern and the cipher, and the ID of the
+	// server's key.
+	Form() (form byte, keyID [4]byte)
+	// Request makes message 1. It does not keep the slices.
+	Request(prologue, payload []byte) (message []byte, f Finisher, err error)
+}
+
+// KeyLearner is a Requester that may not know the server's key, and trusts the first one that it gets.
+type KeyLearner interface {
+	Requester
+	// NeedsKey reports whether the key is unknown. Then Form and Request are not called.
+	NeedsKey() bool
+	// Learn gives the requester a key. Nobody has authenticated it.
+	Learn(key [32]byte)
+}
+
+// Finisher is a handshake whose message 1 was sent. It has one caller at a time.
+type Finisher interface {
+	// Finish reads message 2. It returns the payload, and writes the secrets of the two directions. After an error, the
+	// right message may still come.
+	Finish(message []byte, send, receive *[32]byte) (payload []byte, err error)
+	// Forget ends a handshake that is not needed any more. Finish is not called afterwards.
+	Forget()
+}
+
+// Responder answers handshakes, and decides who may connect. Any goroutine may call its method.
+type Responder interface {
+	// Respond reads message 1 of a requester at an address. It returns the payload, and an Answerer for message 2. The
+	// error is ErrDenied, for errors.Is, if the message is authentic but its sender must not connect. After any error
+	// the requester gets no answer.
+	Respond(from netip.Addr, form byte, keyID [4]byte, prologue, message []byte) (payload []byte, a Answerer, err error)
+}
+
+// Answerer is a handshake whose message 1 was read. It has one caller at a time.
+type Answerer interface {
+	// Peer returns the public key of the requester, or 0 if the pattern has none.
+	Peer() [32]byte
+	// Allows reports whether the requester may connect to the service of a qualifier.
+	Allows(qual uint64) bool
+	// Reply makes message 2, and writes the secrets of the two directions. It ends the handshake.
+	Reply(payload []byte, send, receive *[32]byte) (message []byte, err error)
+	// Forget ends a handshake that is not answered.
+	Forget()
+}
+
+// Runner runs jobs.
+type Runner interface {
+	// Submit makes Do of the job run once, now or later, on any goroutine. It returns false if it has no room for the
+	// job. The owner of the job's engine calls Submit, so Submit must not block.
+	Submit(*Job) bool
+}
+
+// Secure puts a host into secure mode. It must be called before NewEngine.
+func (h *Host) Secure(s Security) { h.security = &s }
