@@ -41,9 +41,10 @@ seconds apart, so that a temporary slowdown of the host affects both. More than 
 be valid in both rows.
 
 Bounds are {"bounds": [...]}. Each has op, metric, size and mtu of the row, connections and churn_bytes
-if the row has them, of (p50_us, p99_us, p999_us, msgs_per_s or gbps), over (raw, tcp, ...), target and
-bound. A time must not exceed the bound, a rate must reach it. The target is the aim; only the bound
-fails a run. Without over the quantity itself is shown beside its target and not judged.
+if the row has them, of (p50_us, p99_us, p999_us, msgs_per_s or gbps), over (raw, tcp, ...; unimpaired
+for the same row without its impair), target and bound. A time must not exceed the bound, a rate must
+reach it. The target is the aim; only the bound fails a run. Without over the quantity itself is shown
+beside its target and not judged.
 
 Exit status: 0 all bounds hold, 1 a bound does not hold, or its rows are missing or invalid, 2 the files
 cannot be used.`

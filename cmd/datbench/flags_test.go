@@ -78,7 +78,7 @@ func TestCompletion(t *testing.T) {
 
 // TestHelpWidth: every command has a help text of at most 100 columns.
 func TestHelpWidth(t *testing.T) {
-	for _, args := range [][]string{{}, {"server"}, {"run"}, {"raw"}, {"selftest"}} {
+	for _, args := range [][]string{{}, {"server"}, {"run"}, {"raw"}, {"links"}, {"selftest"}, {"keygen"}} {
 		var stdout, stderr bytes.Buffer
 		if code := run(t.Context(), append(args, "--help"), nil, &stdout, &stderr); code != exitValid {
 			t.Errorf("%v: exit %d", args, code)

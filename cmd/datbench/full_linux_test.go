@@ -16,7 +16,7 @@ var fullRowsXDP = slices.Concat(xdpRows[:18],
 	product([]string{"bw"}, []string{"raw", "send", "write", "read", "tcp"}, " 9000"),
 	product([]string{"bw"}, []string{"raw", "send", "write", "read", "tcp"}, " 65000"),
 	product([]string{"lat", "rate", "bw"}, []string{"stream"}, " 1500"),
-	[]string{"lat tcp_spin 1500", "bw stream 3498", "bw stream 9000", "bw stream 65000", "rate send × 64 1500", "rr send 1500", "lat send churn 1500"})
+	[]string{"lat tcp_spin 1500", "bw stream 3498", "bw stream 9000", "bw stream 65000", "bw tcp_shared 1500", "rate send × 64 1500", "rr send 1500", "lat send churn 1500"})
 
 // TestFullXDP runs the main job with --full, shortened.
 func TestFullXDP(t *testing.T) {

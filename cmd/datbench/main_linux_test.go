@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/datxdp/datxdp/internal/lab"
 	"github.com/datxdp/datxdp/internal/lab/labtest"
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 // asNobody makes cmd run without privilege, as the user nobody. The user may have no access to the directory of the
@@ -52,7 +54,7 @@ func TestNotRoot(t *testing.T) {
 	if !strings.HasPrefix(got.stderr, says) || r.Env.Fallback != why {
 		t.Errorf("got fallback %q and\n%s", r.Env.Fallback, got.stderr)
 	}
-	for _, args := range [][]string{{"--transport", "xdp"}, {"raw"}, {"selftest", "--transport", "xdp"}} {
+	for _, args := range [][]string{{"--transport", "xdp"}, {"raw"}, {"links"}, {"selftest", "--transport", "xdp"}} {
 		cmd := program(t, args...)
 		asNobody(t, cmd)
 		got := outcomeOf(t, cmd)
@@ -85,14 +87,48 @@ func interfaces(t *testing.T) (names []string) {
 func TestMainJobXDP(t *testing.T) {
 	labtest.RequireXDP(t)
 	before := interfaces(t)
-	job := start(t, "--transport", "xdp", "--duration", "100ms", "--warmup", "20ms", "--json", "-")
+	job := start(t, "--duration", "100ms", "--warmup", "20ms", "--json", "-")
 	r := checkReport(t, job.wait(t), []byte(job.stdout.String()))
-	if diff := cmp.Diff(sorted(xdpRows), rowNames(r, true)); diff != "" {
+	if diff := cmp.Diff(sorted(slices.Concat(xdpRows, besideUDP)), rowNames(r, true)); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
+	}
+	for _, res := range r.Results {
+		want := res.Mode
+		switch {
+		case res.OverUDP():
+			want = "udp"
+		case res.Op == result.TCP:
+			want = "kernel"
+		case res.Op == result.TCPShared || res.Transport == result.TransportXDP && !res.Baseline():
+			want = "copy"
+		}
+		if res.Valid && res.Mode != want {
+			t.Errorf("%s: mode %s, want %s", rowName(res, true), res.Mode, want)
+		}
 	}
 	job.awaitGone(t)
 	if diff := cmp.Diff(before, interfaces(t)); diff != "" {
 		t.Errorf("interfaces (-before +after):\n%s", diff)
+	}
+}
+
+// TestLinks: datbench links measures every link in the mode that it names, and prints a row for each.
+func TestLinks(t *testing.T) {
+	labtest.RequireXDP(t)
+	path := t.TempDir() + "/links.json"
+	got := datbench(t, "links", "--duration", "60ms", "--warmup", "10ms", "--json", path)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := checkReport(t, got, data)
+	if want := 1 + 3*5; len(r.Results) != want {
+		t.Errorf("got %d rows, want %d", len(r.Results), want)
+	}
+	for _, want := range []string{"\nxdp, copy ", "\nxdp, generic ", "\nudp ", "\nno adapter "} {
+		if !strings.Contains(got.stdout, want) {
+			t.Errorf("no %q in\n%s", want, got.stdout)
+		}
 	}
 }
 

@@ -89,7 +89,7 @@ func TestErrors(t *testing.T) {
 		{"argument too many", []string{"server", "eth0"}, `datbench: datbench server takes no argument "eth0"; see datbench server --help`},
 		{"no such row", []string{"--transport", "udp", "--op", "raw"}, `datbench: nothing to measure: no row has that --op, --metric and --mtu`},
 		{"bad filter", []string{"--op", "foo", "--metric", "speed"},
-			`datbench: --op: "foo" is not one of raw, send, write, read, tcp, raw_asavie, stream, tcp_spin; --metric: "speed" is not one of lat, rate, rr, bw`},
+			`datbench: --op: "foo" is not one of raw, send, write, read, tcp, raw_asavie, stream, tcp_spin, tcp_shared; --metric: "speed" is not one of lat, rate, rr, bw`},
 		{"bad MTU", []string{"selftest", "--mtu", "10,1500"}, `datbench: --mtu: 10 is not from 576 to 65535`},
 		{"full and impaired", []string{"--full", "--impair", "loss=1%,seed=1"}, `datbench: --full and --impair select different rows; give one of them`},
 		{"churn alone", []string{"--churn", "1G"}, `datbench: --churn needs --full: it applies to one of its rows`},
@@ -137,7 +137,9 @@ func TestErrors(t *testing.T) {
 var (
 	udpRows = product([]string{"lat", "rate", "bw"}, []string{"send", "write", "read", "tcp"}, "")
 	xdpRows = append(product([]string{"lat", "rate", "bw"}, []string{"raw", "send", "write", "read", "tcp", "raw_asavie"}, " 1500"),
-		"bw raw 9000", "bw write 9000", "bw tcp 9000", "bw raw 65000", "bw write 65000", "bw tcp 65000")
+		"bw raw 9000", "bw write 9000", "bw tcp 9000", "bw raw 65000", "bw write 65000", "bw tcp 65000", "bw tcp_shared 1500")
+	// besideUDP lists the rows over kernel UDP that stand beside xdpRows.
+	besideUDP = []string{"lat send udp 1500", "rate send udp 1500", "bw write udp 1500", "bw write udp 9000"}
 )
 
 func product(metrics, ops []string, suffix string) (rows []string) {
@@ -210,6 +212,9 @@ func rowName(r result.Result, withMTU bool) string {
 	s := r.Metric + " " + r.Name()
 	if r.Churn > 0 {
 		s += " churn"
+	}
+	if withMTU && r.OverUDP() {
+		s += " udp"
 	}
 	if withMTU {
 		s += " " + itoa(r.MTU)

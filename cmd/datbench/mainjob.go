@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 
@@ -20,6 +21,8 @@ type mainJob struct {
 	*app
 	cfg  *config
 	labs func(*plan.Options, plan.Link) [][]plan.Phase
+	// show prints the results; nil for render.Report.
+	show func(io.Writer, *result.Report)
 }
 
 // run runs the job over XDP if this host supports it. Otherwise the job runs over UDP, and the report has the reason.
@@ -38,6 +41,7 @@ func (j *mainJob) run(ctx context.Context) error {
 		return err
 	}
 	defer out.close()
+	out.show = j.show
 	report, err := j.measure(ctx)
 	return out.finish(report, err)
 }

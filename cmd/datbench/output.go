@@ -18,6 +18,8 @@ type output struct {
 	json  io.Writer
 	file  *os.File // the JSON file; it keeps its old content until there is a report
 	made  bool     // the file did not exist before
+	// show prints the report to table; nil for render.Report.
+	show func(io.Writer, *result.Report)
 }
 
 // openOutput opens the JSON file before the measurement, so that a wrong name fails immediately.
@@ -64,7 +66,10 @@ func (o *output) finish(r *result.Report, err error) error {
 
 // write prints the report to all destinations and returns whether it is valid.
 func (o *output) write(r *result.Report) error {
-	if o.table != nil {
+	switch {
+	case o.table != nil && o.show != nil:
+		o.show(o.table, r)
+	case o.table != nil:
 		render.Report(o.table, r)
 	}
 	if err := o.writeJSON(r); err != nil {

@@ -27,6 +27,7 @@ type request struct {
 //   - Another job has the target, and will not release it soon. The refusal names that job's address and row.
 //   - The maximum number of requests (maxWaiting) already wait for the target.
 //   - The last row from the requester's address failed a short time ago. Clients of other addresses come first.
+//   - The requester's address has, or had last, the target, and a client of another address was refused a short time ago.
 //
 // One goroutine calls admit; another goroutine calls all other methods.
 type arbiter struct {
@@ -42,6 +43,10 @@ type arbiter struct {
 	joinRequests chan request
 	// penalties has the addresses whose rows failed.
 	penalties penalties
+	// last is the address that has, or had last, the target. refusedAt is when a request of another address was last
+	// refused since then because the target was taken.
+	last      netip.Addr
+	refusedAt time.Time
 }
 
 // holder is the job that the target is reserved for.
@@ -70,14 +75,38 @@ func (d *arbiter) admit(r request) (refusal error) {
 	case r.ask.Index > 0:
 		return d.join(r)
 	case h != nil && !h.same(r) && !(h.measured && !h.ask.Spec.More), len(d.rowQueue) >= maxWaiting:
+		d.noteRefusal(r)
 		return h.taken()
 	}
 	if err := d.heldBack(r.from); err != nil {
 		return err
 	}
+	if h == nil || !h.same(r) {
+		if err := d.mustYield(r.from); err != nil {
+			return err
+		}
+	}
 	d.rowQueue = append(d.rowQueue, r)
 	d.notify()
 	return nil
+}
+
+// noteRefusal notes that a client was refused because the target is taken.
+func (d *arbiter) noteRefusal(r request) {
+	if r.from != d.last {
+		d.refusedAt = time.Now()
+	}
+}
+
+// mustYield returns an error if the address has, or had last, the target, and a client of another address was refused a
+// short time ago. That client makes an attempt every waitEvery. Without mustYield, an address that begins one job after
+// the other keeps all other clients out.
+func (d *arbiter) mustYield(from netip.Addr) error {
+	left := yieldTime - time.Since(d.refusedAt)
+	if from != d.last || left <= 0 {
+		return nil
+	}
+	return fmt.Errorf("%s%s: another client is waiting", workload.KeptPrefix, left.Round(time.Millisecond))
 }
 
 // join queues a further connection of the holder's row.
@@ -133,7 +162,10 @@ func (d *arbiter) pop() (r request, refused []request, ok bool) {
 	if h := d.holder; h != nil && h.same(r) {
 		next.since = h.since
 	}
-	d.holder = next
+	d.holder, d.last, d.refusedAt = next, r.from, time.Time{}
+	for _, other := range refused {
+		d.noteRefusal(other)
+	}
 	for len(d.joinRequests) > 0 {
 		<-d.joinRequests // left over from a row that has failed
 	}

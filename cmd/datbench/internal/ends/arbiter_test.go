@@ -136,6 +136,43 @@ func TestPenalty(t *testing.T) {
 	})
 }
 
+// TestTurns: an address that begins one job after the other does not keep other clients out, also if it disconnects
+// before each row ends, which has no penalty. Nobody waits for a client that has given up.
+func TestTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newArbiter()
+		try := func(n byte, job uint64, want string) {
+			t.Helper()
+			if err := d.admit(at(n, job, false)); (err == nil) != (want == "") || err != nil && (!strings.HasPrefix(err.Error(), want) || !workload.IsTaken([]byte(err.Error()))) {
+				t.Errorf("10.0.0.%d got %v, want %q", n, err, want)
+			}
+		}
+		for job := range uint64(3) {
+			try(1, job, "")
+			d.pop()
+			try(2, 9, "taken by 10.0.0.1")
+			time.Sleep(waitEvery)
+			try(2, 9, "taken by 10.0.0.1")
+			d.endRow(false)
+			try(1, job+1, "kept for other clients for 500ms: another client is waiting")
+			time.Sleep(waitEvery)
+			try(2, 9, "")
+			d.pop()
+			d.rowMeasured()
+			try(2, 10, "") // nobody else waits
+			d.endRow(false)
+			d.pop()
+			d.endRow(false)
+		}
+		try(1, 4, "")
+		d.pop()
+		try(2, 9, "taken by 10.0.0.1")
+		d.endRow(false)
+		time.Sleep(yieldTime)
+		try(1, 5, "")
+	})
+}
+
 // TestPenaltiesBounded: the number of penalties is limited; a new penalty replaces the oldest one.
 func TestPenaltiesBounded(t *testing.T) {
 	p, now := penalties{}, time.Unix(1, 0)

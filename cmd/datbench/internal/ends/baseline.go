@@ -166,14 +166,18 @@ type tcpInitiator struct {
 	loss float64
 }
 
-func newTCPInitiator(s plan.Station) (Initiator, error) {
+// kernelMode is the mode of rows of kernel TCP.
+const kernelMode = "kernel"
+
+// newTCPInitiator opens an initiator whose results have the given mode.
+func newTCPInitiator(s plan.Station, mode string) (Initiator, error) {
 	rates, err := tap.Parse(s.Impair)
 	dialer := net.Dialer{Timeout: workload.ConnectTimeout}
 	if s.Local.IsValid() {
 		dialer.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(s.Local, 0))
 	}
 	dial := func(ctx context.Context) (net.Conn, error) { return dialer.DialContext(ctx, "tcp", tcpAddr(s.Peer, s)) }
-	return &tcpInitiator{tcpName, "kernel", dial, plan.LossRate(rates)}, err
+	return &tcpInitiator{tcpName, mode, dial, plan.LossRate(rates)}, err
 }
 
 func (*tcpInitiator) Close() error { return nil }

@@ -6,6 +6,6 @@
 // Threading: a target has its own goroutines; one goroutine uses an initiator.
 //
 // ends.go has the interfaces of a target and an initiator. server.go and datclient.go implement them for DAT,
-// streams.go for streams, rawside.go for raw frames, and baseline.go for kernel TCP. arbiter.go decides which client
-// may use a DAT target.
+// streams.go for streams, rawside.go for raw frames, baseline.go for kernel TCP, and shared.go for kernel TCP beside an
+// open adapter. arbiter.go decides which client may use a DAT target.
 package ends

@@ -27,6 +27,8 @@ func NewTarget(h *workload.Host, s plan.Station) (Target, error) {
 		return newRawTarget(s)
 	case plan.KindTCP:
 		return newTCPTarget(s)
+	case plan.KindTCPShared:
+		return newSharedTarget(h, s)
 	case plan.KindStream:
 		return newStreamTarget(h, s)
 	}
@@ -41,7 +43,9 @@ func NewInitiator(h *workload.Host, s plan.Station) (Initiator, error) {
 	case plan.KindRaw:
 		return newRawInitiator(s)
 	case plan.KindTCP:
-		return newTCPInitiator(s)
+		return newTCPInitiator(s, kernelMode)
+	case plan.KindTCPShared:
+		return newSharedInitiator(h, s)
 	case plan.KindStream:
 		return newStreamInitiator(h, s)
 	}

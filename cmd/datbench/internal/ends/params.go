@@ -9,6 +9,9 @@ const (
 	// jobGap is how long a target stays reserved for a job between two of its rows. In this time the job closes its
 	// connection and opens another.
 	jobGap = time.Second
+	// yieldTime is how long the address that had the target last waits after a client of another address was refused.
+	// It is longer than waitEvery, so that the refused client makes an attempt first.
+	yieldTime = 500 * time.Millisecond
 	// refusalEvery is the minimum time between two log lines about refused requests.
 	refusalEvery = time.Second
 	// penaltyMin and penaltyMax limit a penalty: the time for which requests from an address are refused after a row of

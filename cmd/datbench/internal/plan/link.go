@@ -1,13 +1,17 @@
 package plan
 
-import "net/netip"
+import (
+	"net/netip"
+
+	"github.com/datxdp/datxdp/internal/result"
+)
 
 // Transports.
 const (
 	TransportAuto = "auto"
-	TransportXDP  = "xdp"
-	TransportUDP  = "udp"
-	transportTCP  = "tcp"
+	TransportXDP  = result.TransportXDP
+	TransportUDP  = result.TransportUDP
+	transportTCP  = result.TransportTCP
 )
 
 // Link is the network between the two ends of a job.
@@ -32,6 +36,15 @@ func (l Link) station(kind string, local, peer End, cfg *Options) Station {
 		Kind: kind, IA: local.IA, Interface: local.Interface, PeerMAC: peer.MAC,
 		Local: local.Addr, Peer: peer.Addr, Port: cfg.Port, MTU: l.MTU,
 	}
+}
+
+// overUDP returns the same link with adapters over kernel UDP.
+func (l Link) overUDP() Link {
+	l.Transport = TransportUDP
+	for _, e := range []*End{&l.Target, &l.Initiator} {
+		e.IA = TransportUDP + ":" + e.Addr.String()
+	}
+	return l
 }
 
 // Phase returns a phase of one kind of traffic. Its rows get the MTU.

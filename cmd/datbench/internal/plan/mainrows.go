@@ -13,8 +13,8 @@ import (
 const pageMTU = 3498
 
 // mainPhasesXDP returns the phases of the main job over XDP: all rows at MTU 1500, and the bandwidth rows also at jumbo
-// MTUs. The engine of asavie/xdp needs a lab (a pair of namespaces) of its own, because this engine cannot release a
-// queue.
+// MTUs. Some rows also run over kernel UDP, unless the user has chosen XDP. The engine of asavie/xdp needs a lab (a pair
+// of namespaces) of its own, because this engine cannot release a queue.
 func mainPhasesXDP(cfg *Options, l Link) [][]Phase {
 	jumbo, ops := []int{9000, 65000}, []string{result.Write}
 	if cfg.Full {
@@ -24,7 +24,9 @@ func mainPhasesXDP(cfg *Options, l Link) [][]Phase {
 		l.Phase(cfg, KindRaw, EngineNative, 1500, rawRows(cfg, result.Raw)...),
 		l.Phase(cfg, KindDAT, "", 1500, datRows(cfg, TransportXDP)...),
 		l.Phase(cfg, KindTCP, "", 1500, tcpRows(cfg)...),
+		l.Phase(cfg, KindTCPShared, "", 1500, cfg.row(result.TCPShared, result.Bandwidth, transportTCP, streamSize)),
 	}
+	phases = append(phases, besideUDP(cfg, l, 1500)...)
 	if cfg.Full {
 		churned := l.Phase(cfg, KindDAT, "", 1500, churnRow(cfg, TransportXDP))
 		churned.Target.Realtime, churned.Rows[0].Realtime = cfg.Realtime, cfg.Realtime
@@ -35,6 +37,7 @@ func mainPhasesXDP(cfg *Options, l Link) [][]Phase {
 			l.Phase(cfg, KindRaw, EngineNative, mtu, cfg.row(result.Raw, result.Bandwidth, TransportXDP, frameSize(mtu))),
 			l.Phase(cfg, KindDAT, "", mtu, rowsOf(cfg, result.Bandwidth, TransportXDP, ops)...),
 			l.Phase(cfg, KindTCP, "", mtu, cfg.row(result.TCP, result.Bandwidth, transportTCP, streamSize)))
+		phases = append(phases, besideUDP(cfg, l, mtu)...)
 		if cfg.Full {
 			phases = append(phases, l.Phase(cfg, KindStream, "", mtu, cfg.row(result.Stream, result.Bandwidth, TransportXDP, streamSize)))
 		}
@@ -42,6 +45,35 @@ func mainPhasesXDP(cfg *Options, l Link) [][]Phase {
 	asavie := l.Phase(cfg, KindRaw, engineAsavie, 1500, rawRows(cfg, result.RawAsavie)...)
 	return filter(cfg, phases, []Phase{asavie})
 }
+
+// besideUDP returns the phase over kernel UDP that stands beside the rows over XDP at an MTU, if there is one. XDP is
+// detached while it runs.
+func besideUDP(cfg *Options, l Link, mtu int) []Phase {
+	var rows []Spec
+	switch {
+	case cfg.Transport == TransportXDP:
+		return nil
+	case mtu == 1500:
+		rows = []Spec{cfg.row(result.Send, result.Latency, TransportUDP, defaultSize), cfg.row(result.Send, result.Rate, TransportUDP, defaultSize)}
+	case mtu != commonJumbo:
+		return nil
+	}
+	write := cfg.row(result.Write, result.Bandwidth, TransportUDP, streamSize)
+	phases := []Phase{l.overUDP().Phase(cfg, KindDAT, "", mtu, append(rows, write)...)}
+	if cfg.Full && mtu == 1500 {
+		for _, text := range lossRows {
+			phases = append(phases, l.overUDP().Phase(cfg, KindDAT, "", mtu, write).Impaired(text))
+		}
+	}
+	return phases
+}
+
+// lossRows are the impairments under which --full measures writes over kernel UDP. A group of packets that the kernel
+// moves as one must not be lost as one.
+var lossRows = []string{"loss=0.001,seed=1", "loss=0.01,seed=1"}
+
+// commonJumbo is the jumbo MTU at which rows run over kernel UDP too: the largest that networks commonly have.
+const commonJumbo = 9000
 
 // mainPhasesUDP returns the phases that need no XDP.
 func mainPhasesUDP(cfg *Options, l Link) [][]Phase {

@@ -24,7 +24,7 @@ const (
 	streamSize = 1 << 20
 	// rawFrame is the size in bytes of a small raw frame: the smallest Ethernet frame, headers included.
 	rawFrame = 64
-	// defaultDuration and defaultWarmup apply to each row: 24 rows take about 20 s.
+	// defaultDuration and defaultWarmup apply to each row: 29 rows take about 21 s.
 	defaultDuration = 550 * time.Millisecond
 	defaultWarmup   = 100 * time.Millisecond
 	// The option --full adds a row in which both ends have a large heap (--churn). ChurnSize is the size of that heap

@@ -1,9 +1,11 @@
 package plan
 
 import (
+	"net/netip"
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -25,9 +27,10 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// contract lists the rows of the main job over XDP, in order. The last operations of RowOps need --full.
+// contract lists the rows of the main job over XDP, in order. The operations of RowOps after the sixth need --full, but
+// for tcp_shared.
 func contract() []string {
-	rows := []string{"bw raw 9000", "bw write 9000", "bw tcp 9000", "bw raw 65000", "bw write 65000", "bw tcp 65000"}
+	rows := []string{"bw raw 9000", "bw write 9000", "bw tcp 9000", "bw raw 65000", "bw write 65000", "bw tcp 65000", "bw tcp_shared 1500"}
 	for _, metric := range []string{"lat", "rate", "bw"} {
 		for _, op := range RowOps[:6] {
 			rows = append(rows, metric+" "+op+" 1500")
@@ -39,20 +42,79 @@ func contract() []string {
 // TestMainRows: the main job has the rows of the contract.
 func TestMainRows(t *testing.T) {
 	cfg := DefaultOptions()
-	var got []string
-	for _, phases := range mainPhasesXDP(&cfg, Link{MTU: 1500}) {
-		for _, ph := range phases {
-			for _, r := range ph.Rows {
-				got = append(got, r.Metric+" "+r.Op+" "+strconv.Itoa(r.MTU))
+	rows := func() (got []string) {
+		for _, phases := range mainPhasesXDP(&cfg, Link{Transport: TransportXDP, MTU: 1500}) {
+			for _, ph := range phases {
+				for _, r := range ph.Rows {
+					name := r.Metric + " " + r.Op + " " + strconv.Itoa(r.MTU)
+					if r.OverUDP() {
+						name += " udp"
+					}
+					got = append(got, name)
+				}
 			}
 		}
+		return slices.Sorted(slices.Values(got))
 	}
-	if diff := cmp.Diff(contract(), slices.Sorted(slices.Values(got))); diff != "" {
+	udp := []string{"lat send 1500 udp", "rate send 1500 udp", "bw write 1500 udp", "bw write 9000 udp"}
+	if diff := cmp.Diff(slices.Sorted(slices.Values(append(contract(), udp...))), rows()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	cfg.Transport = TransportXDP
+	if diff := cmp.Diff(contract(), rows()); diff != "" {
+		t.Errorf("--transport xdp (-want +got):\n%s", diff)
 	}
 	cfg.Ops, cfg.MTUs = []string{result.Write}, []int{9000}
 	if labs := mainPhasesXDP(&cfg, Link{}); len(labs) != 1 || CountRows(labs[0]) != 1 {
 		t.Errorf("filtered: got %+v, want one row", labs)
+	}
+}
+
+// TestMainJobTime: the rows of the main job take at most 20 s, so that a run takes less than 30 s with the times in which
+// ends are opened and closed.
+func TestMainJobTime(t *testing.T) {
+	cfg := DefaultOptions()
+	var sum time.Duration
+	for _, phases := range mainPhasesXDP(&cfg, Link{Transport: TransportXDP, MTU: 1500}) {
+		for _, ph := range phases {
+			for _, r := range ph.Rows {
+				sum += r.Warmup + r.Duration
+			}
+		}
+	}
+	if sum > 20*time.Second {
+		t.Errorf("the rows take %s", sum)
+	}
+}
+
+// TestMainStations: the phases over kernel UDP have adapters on the addresses of the ends, and the phase of kernel TCP
+// beside XDP has adapters on their interfaces.
+func TestMainStations(t *testing.T) {
+	cfg := DefaultOptions()
+	l := Link{Transport: TransportXDP, MTU: 1500,
+		Target:    End{IA: "xdp:a0", Addr: netip.MustParseAddr("10.0.0.1")},
+		Initiator: End{IA: "xdp:b0", Addr: netip.MustParseAddr("10.0.0.2")}}
+	want := map[string]string{
+		"send udp": "dat udp:10.0.0.1 udp:10.0.0.2", "write udp": "dat udp:10.0.0.1 udp:10.0.0.2",
+		"send xdp": "dat xdp:a0 xdp:b0", "tcp_shared tcp": "tcp_shared xdp:a0 xdp:b0",
+	}
+	seen := map[string]bool{}
+	for _, phases := range mainPhasesXDP(&cfg, l) {
+		for _, ph := range phases {
+			got := ph.Target.Kind + " " + ph.Target.IA + " " + ph.Initiator.IA
+			for _, r := range ph.Rows {
+				name := r.Op + " " + r.Transport
+				if w := want[name]; w != "" && w != got {
+					t.Errorf("%s at MTU %d: got %s, want %s", name, r.MTU, got, w)
+				}
+				seen[name] = true
+			}
+		}
+	}
+	for name := range want {
+		if !seen[name] {
+			t.Errorf("no row of %s", name)
+		}
 	}
 }
 

@@ -7,6 +7,8 @@ const (
 	KindDAT = "dat"
 	KindRaw = "raw"
 	KindTCP = "tcp"
+	// KindTCPShared is kernel TCP over interfaces on which an adapter is open.
+	KindTCPShared = "tcp_shared"
 	// KindStream is for rows of package stream, which run over DAT.
 	KindStream = "stream"
 )
@@ -14,7 +16,7 @@ const (
 // Station is the configuration of one end: all values that are needed to open it.
 type Station struct {
 	Kind string `json:"kind"`
-	// IA is the provider's name, such as "xdp:eth0"; for KindDAT and KindStream.
+	// IA is the provider's name, such as "xdp:eth0"; for KindDAT, KindStream and KindTCPShared.
 	IA string `json:"ia,omitempty"`
 	// Engine and Interface are for KindRaw.
 	Engine    string `json:"engine,omitempty"`

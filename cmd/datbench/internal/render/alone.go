@@ -19,10 +19,7 @@ type cell struct {
 
 // Columns of a group without a comparison.
 var (
-	aloneFirst = []cell{
-		{"op", func(r *result.Result) string { return r.Name() }},
-		{"size", func(r *result.Result) string { return result.FormatSize(r.Size) }},
-	}
+	aloneSize   = []cell{{"size", func(r *result.Result) string { return result.FormatSize(r.Size) }}}
 	aloneSpread = []cell{{"±", spread}}
 	aloneLast   = []cell{
 		{"resent", func(r *result.Result) string { return count(r.Retransmits) }},
@@ -63,7 +60,7 @@ func (g group) renderAlone(w io.Writer) {
 	case result.Requests:
 		middle = aloneRequests
 	}
-	cells := slices.DeleteFunc(slices.Concat(aloneFirst, middle, untitled(), runs, aloneLast), func(c cell) bool {
+	cells := slices.DeleteFunc(slices.Concat([]cell{{"op", g.name}}, aloneSize, middle, untitled(), runs, aloneLast), func(c cell) bool {
 		return !slices.ContainsFunc(g.rows, func(r result.Result) bool { return c.of(&r) != "" })
 	})
 	t := plainTable(w)

@@ -115,9 +115,15 @@ func verdict(j *compare.Judgement) string {
 }
 
 // boundName returns the name of the row: its operation and the first condition that differs from the default row. The
-// column has no room for other conditions.
+// column has no room for other conditions. An impairment is told without its seed.
 func boundName(j *compare.Judgement) string {
 	name, _, _ := strings.Cut(j.Label(), ",")
+	if j.OverUDP() {
+		name += " udp"
+	}
+	if rates, _, _ := strings.Cut(j.Impair, ",seed="); rates != "" {
+		name += " " + rates
+	}
 	return name
 }
 

@@ -22,12 +22,15 @@ message. They depend on where the scheduler puts its threads.`
 	streamNote  = `stream is a net.Conn of package stream, used as tcp is.`
 	tcpVethNote = `TCP on veth moves 64 KiB super-frames that are never cut to the MTU: its
 bandwidth compares fairly with the rows at MTU 65000 only.`
+	sharedNote = `tcp_shared is tcp while an adapter is open at both ends, in the mode shown:
+what an attached XDP program costs the other traffic of an interface.`
+	udpNote      = `Rows named udp are over kernel UDP, with no XDP program on the interfaces.`
 	tcpPlainNote = `TCP runs without TSO, GSO, GRO and checksum offload here; where the rows are
 impaired its sockets lose as many of their packets.`
 )
 
 func vethNote(r *result.Report) string {
-	if slices.ContainsFunc(r.Results, func(res result.Result) bool { return res.Impair != "" }) {
+	if slices.ContainsFunc(r.Results, func(res result.Result) bool { return res.Op == result.TCP && res.Impair != "" }) {
 		return tcpPlainNote
 	}
 	return tcpVethNote
@@ -39,6 +42,23 @@ type group struct {
 	rows       []result.Result
 	// all holds all rows of the report, because a row may be compared with one of another group.
 	all []result.Result
+	// mixed means that the report has rows over XDP and over kernel UDP, so that names of rows must tell which.
+	mixed bool
+}
+
+// mixed reports whether a report has DAT rows over XDP and over kernel UDP.
+func mixed(rows []result.Result) bool {
+	udp := slices.ContainsFunc(rows, func(r result.Result) bool { return r.OverUDP() })
+	return udp && slices.ContainsFunc(rows, func(r result.Result) bool { return !r.OverUDP() && !r.Baseline() })
+}
+
+// name returns the name of a row in the table: the operation, the connections if there are several, and udp if there
+// are also rows over XDP.
+func (g group) name(r *result.Result) string {
+	if g.mixed && r.OverUDP() {
+		return r.Name() + " udp"
+	}
+	return r.Name()
 }
 
 // groups sorts results by metric and MTU.
@@ -52,7 +72,7 @@ func groups(results []result.Result) []group {
 			}
 			i := slices.IndexFunc(out[first:], func(g group) bool { return g.Row == r.Place() })
 			if i < 0 {
-				out = append(out, group{Row: r.Place(), all: results})
+				out = append(out, group{Row: r.Place(), all: results, mixed: mixed(results)})
 				i = len(out) - 1 - first
 			}
 			out[first+i].rows = append(out[first+i].rows, r)
@@ -66,7 +86,7 @@ func groups(results []result.Result) []group {
 
 // rank is the position of an operation in its group.
 func rank(op string) int {
-	return slices.Index([]string{result.Raw, result.RawAsavie, result.Send, result.Write, result.Read, result.Stream, result.TCP, result.TCPSpin}, op)
+	return slices.Index([]string{result.Raw, result.RawAsavie, result.Send, result.Write, result.Read, result.Stream, result.TCP, result.TCPShared, result.TCPSpin}, op)
 }
 
 // ratio returns a row's figure over that of another operation under the same conditions, as "1.42".
@@ -106,7 +126,7 @@ func Report(w io.Writer, r *result.Report) {
 
 // compared reports whether a row is a baseline or is compared with one.
 func compared(r result.Result) bool {
-	return r.Op == result.Raw || r.Op == result.RawAsavie || r.Op == result.TCP || r.Impair != ""
+	return r.Baseline() || r.Impair != ""
 }
 
 func (g group) renderCompared(w io.Writer) {
@@ -129,7 +149,7 @@ func (g group) tcpSpread() string {
 	for i := range g.rows {
 		r := &g.rows[i]
 		if s, ok := result.RatioSpread(g.all, r, result.TCP); ok {
-			ratios = append(ratios, fmt.Sprintf("%s %s to %s", r.Name(), factor(s.Low), factor(s.High)))
+			ratios = append(ratios, fmt.Sprintf("%s %s to %s", g.name(r), factor(s.Low), factor(s.High)))
 		}
 	}
 	i := slices.IndexFunc(g.rows, func(r result.Result) bool { return r.Op == result.TCP })
@@ -249,7 +269,7 @@ func (g group) row(r *result.Result) table.Row {
 		mode = "INVALID"
 	}
 	a, b := g.times(r)
-	return table.Row{r.Name(), result.FormatSize(r.Size), g.result(r), a, b, g.comparison(r), factorOf(r.RawP99Ratio),
+	return table.Row{g.name(r), result.FormatSize(r.Size), g.result(r), a, b, g.comparison(r), factorOf(r.RawP99Ratio),
 		g.ratio(r, result.TCP), count(r.Retransmits), count(r.Drops), mode}
 }
 
@@ -298,10 +318,13 @@ func renderNotes(w io.Writer, r *result.Report) {
 	has := func(op string) bool {
 		return slices.ContainsFunc(r.Results, func(res result.Result) bool { return res.Op == op })
 	}
-	for _, note := range []struct{ op, text string }{{result.Stream, streamNote}, {result.TCPSpin, spinNote}} {
+	for _, note := range []struct{ op, text string }{{result.Stream, streamNote}, {result.TCPSpin, spinNote}, {result.TCPShared, sharedNote}} {
 		if has(note.op) {
 			fmt.Fprintln(w, note.text)
 		}
+	}
+	if mixed(r.Results) {
+		fmt.Fprintln(w, udpNote)
 	}
 	if has(result.TCP) {
 		fmt.Fprintln(w, tcpNote)

@@ -153,3 +153,35 @@ func TestTCPSpread(t *testing.T) {
 	}
 }
 func ptr(v float64) *float64 { return &v }
+
+// TestTransports: the table names the rows over kernel UDP if there are also rows over XDP, and compares kernel TCP
+// beside an open adapter with kernel TCP alone.
+func TestTransports(t *testing.T) {
+	row := func(op, transport, mode string, gbps float64) result.Result {
+		return result.Result{Row: result.Row{Op: op, Metric: result.Bandwidth, Size: 1 << 20, Transport: transport, MTU: 1500}, Mode: mode, Gbps: gbps, Samples: 9, Valid: true}
+	}
+	tcp := row(result.TCP, result.TransportTCP, "kernel", 20)
+	tcp.Parts = []float64{16, 20}
+	starved := row(result.Write, result.TransportUDP, "udp", 5)
+	starved.Invalidate("starved")
+	rows := []result.Result{row(result.Raw, result.TransportXDP, "copy", 8), row(result.Write, result.TransportXDP, "copy", 6), tcp,
+		row(result.TCPShared, result.TransportTCP, "copy", 5), starved}
+	var b bytes.Buffer
+	Report(&b, &result.Report{Env: result.Env{Link: "veth"}, Results: rows})
+	for _, want := range []string{
+		"write        1 MiB   6.00              0.75        0.30               copy\nwrite udp    1 MiB   5.00                                             INVALID\n",
+		"tcp_shared   1 MiB   5.00              0.62        0.25               copy\n",
+		"write 0.30\n  to 0.38, tcp_shared 0.25 to 0.31",
+		"INVALID bandwidth write 1 MiB over udp at MTU 1500: starved",
+		sharedNote, udpNote,
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+	b.Reset()
+	Report(&b, &result.Report{Results: []result.Result{row(result.Write, result.TransportUDP, "udp", 5), tcp}})
+	if strings.Contains(b.String(), "write udp") || strings.Contains(b.String(), udpNote) {
+		t.Errorf("all rows are over UDP, and their names say so:\n%s", b.String())
+	}
+}

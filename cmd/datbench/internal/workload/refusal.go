@@ -15,7 +15,8 @@ import (
 const TakenPrefix = "taken by "
 
 // KeptPrefix begins the text with which a server refuses a request because the last row from the client's address
-// failed. Such refusals end after some time. Meanwhile other clients come first. The refused initiator tries again.
+// failed, or because that address had the server last and others wait. Such refusals end after some time. Meanwhile
+// other clients come first. The refused initiator tries again.
 const KeptPrefix = "kept for other clients for "
 
 // IsTaken reports whether a refusal says that another client has the server, or may have it first.
