@@ -39,7 +39,7 @@ func (c *client) run(ctx context.Context, link *transport.Transport, tlsDir stri
 	if err != nil {
 		return err
 	}
-	fmt.Println(answer)
+	fmt.Println(transport.Printable(answer))
 	line, err := measure.Requests(ctx, c.requests, func() error {
 		_, err := c.ask(ctx, h, url+"/hello")
 		return err

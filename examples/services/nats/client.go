@@ -79,7 +79,7 @@ func (c *client) print(ctx context.Context, nc *nats.Conn) error {
 		if err != nil {
 			return err
 		}
-		fmt.Println(string(m.Data))
+		fmt.Println(transport.Printable(string(m.Data)))
 	}
 }
 

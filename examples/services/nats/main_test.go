@@ -20,6 +20,11 @@ func TestNATS(t *testing.T) {
 		out := n.Ask(t, "--requests", requests, "--messages", messages).Output()
 		t.Log(out)
 		labtest.Match(t, out, `request: `+servicetest.Times+`stream: \d+ messages, \d+/s\n`)
+		if n.Name == "tcp" { // one process at a time can use an AF_XDP interface
+			subscriber := n.Ask(t, "--subscribe", "news").Await("^subscribed to news")
+			labtest.Match(t, n.Ask(t, "--publish", "news", "\x1b[31mred").Output(), "")
+			subscriber.Await(`^"\\x1b\[31mred"`).Interrupt() // quoted: it may control the terminal
+		}
 		client := n.Ask(t, "--requests", "1", "--messages", "1000000000").Await("^request: ")
 		client.Interrupt()
 		server.Interrupt()

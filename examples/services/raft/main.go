@@ -74,7 +74,7 @@ func ask(ctx context.Context, link *transport.Transport, nodes, args []string) e
 	case !r.OK:
 		return fmt.Errorf("%s has another value", cmd.Key)
 	case cmd.Op == opGet:
-		fmt.Println(r.Value)
+		fmt.Println(transport.Printable(r.Value))
 	}
 	return nil
 }

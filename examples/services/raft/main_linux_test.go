@@ -80,6 +80,8 @@ func TestCommands(t *testing.T) {
 			c.start(0)
 			labtest.Match(t, c.client("get", "colour").Output(), "green\n")
 			labtest.Match(t, c.client("get", "shape").Fails(), "raft: no such key")
+			labtest.Match(t, c.client("put", "colour", "\x1b[31mred").Output(), "")
+			labtest.Match(t, c.client("get", "colour").Output(), `"\\x1b\[31mred"`+"\n")
 			labtest.Match(t, c.client("get").Fails(), "raft: say what to do: .*")
 			out := c.client("bench", "100").Output()
 			t.Log(out)
