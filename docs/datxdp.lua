@@ -8,13 +8,15 @@
 -- integer operators. Nothing is read before its end was checked against what was captured.
 
 local default_port = 17473
-local version, header_size, trailer_size = 2, 32, 4
+local version, header_size, trailer_size, seal_size = 2, 32, 4, 16
 local max_sack, sack_word, hello_size, goodbye_size, probed_size = 128, 4, 52, 12, 4
-local max_options, max_private, option_head = 256, 512, 2
+local max_options, max_private, max_noise_data, max_variable, option_head = 256, 512, 640, 768, 2
+local port_size, key_size, noise_fixed = 2, 32, 5
 local DATA, ACK, CONNECT, ACCEPT, REJECT, CLOSE, CLOSED = 1, 2, 3, 4, 5, 6, 7
 local RESET, CHALLENGE, PROBE, PROBED, VERSIONS = 8, 9, 10, 11, 12
-local HAS_SACK = 0x02
-local UDP_PORT, MANDATORY = 1, 0x80
+local HAS_SACK, KEY_PHASE = 0x02, 0x04
+local seals = { [DATA] = true, [ACK] = true, [PROBE] = true, [PROBED] = true, [CLOSE] = true, [CLOSED] = true }
+local UDP_PORT, SERVER_KEY, NOISE, MANDATORY = 0x01, 0x02, 0x81, 0x80
 
 local types = {
   [DATA] = "Data", [ACK] = "Ack", [CONNECT] = "Connect", [ACCEPT] = "Accept", [REJECT] = "Reject",
@@ -39,9 +41,15 @@ local reasons = {
   [13] = "peer speaks other versions only",
   [14] = "Reject, or Close after Accept: unknown mandatory option",
   [15] = "the peer's kernel reports that its UDP port is closed",
+  [16] = "Reject: secure mode required",
+  [17] = "key limit reached",
 }
 
-local options = { [UDP_PORT] = "UDP port", [0x81] = "Noise handshake" }
+local options = { [UDP_PORT] = "UDP port", [SERVER_KEY] = "server key", [NOISE] = "Noise handshake" }
+local forms, ciphers = { "IK", "NNpsk0" }, { [0] = "AES-128-GCM" }
+local head_sizes = { -- of the Noise handshake, by type of packet and form
+  [CONNECT] = { 80, 32 }, [ACCEPT] = { 32, 32 }, [REJECT] = { 32, 32 },
+}
 
 local op_names = {
   [0] = "none", "Ready", "Send", "Write", "ReadReq", "ReadResp", "SendInv",
@@ -64,7 +72,7 @@ field("type", "uint8", "Type", base.DEC, types, 0x0f)
 field("flags", "uint8", "Flags", base.HEX)
 field("flags.ack_request", "bool", "AckRequest", 8, nil, 0x01)
 field("flags.has_sack", "bool", "HasSACK", 8, nil, HAS_SACK)
-field("flags.key_phase", "bool", "KeyPhase", 8, nil, 0x04)
+field("flags.key_phase", "bool", "KeyPhase", 8, nil, KEY_PHASE)
 field("flags.epoch", "bool", "Epoch", 8, nil, 0x08)
 field("flags.no_credit", "bool", "NoCredit", 8, nil, 0x10)
 field("flags.epoch_seen", "bool", "EpochSeen", 8, nil, 0x20)
@@ -78,6 +86,7 @@ field("credit", "uint32", "Credit", base.DEC)
 field("ts", "uint32", "TS (64 ns)", base.DEC)
 field("echo", "uint32", "Echo (64 ns)", base.DEC)
 field("tag", "uint32", "Verification tag", base.HEX)
+field("counter", "uint32", "Counter (lower half)", base.DEC)
 field("sack", "bytes", "SACK block")
 field("sack.psn", "uint32", "Held", base.DEC)
 field("chunk", "none", "Chunk")
@@ -118,6 +127,11 @@ field("hello.option.type", "uint8", "Type", base.DEC, options)
 field("hello.option.mandatory", "bool", "Mandatory", 8, nil, MANDATORY)
 field("hello.option.len", "uint8", "Length", base.DEC)
 field("hello.option.udp_port", "uint16", "UDP port", base.DEC)
+field("hello.option.server_key", "bytes", "Server key")
+field("hello.option.form", "uint8", "Form", base.DEC, forms, 0x0f)
+field("hello.option.cipher", "uint8", "Cipher", base.DEC, ciphers, 0xf0)
+field("hello.option.key_id", "bytes", "Key ID")
+field("hello.option.head", "bytes", "Head of the Noise message")
 field("hello.option.value", "bytes", "Value")
 field("hello.private", "bytes", "Private data")
 field("goodbye", "none", "Goodbye")
@@ -130,6 +144,8 @@ field("probe.padding", "bytes", "Padding")
 field("probed.size", "uint32", "Probe that arrived", base.DEC)
 field("versions", "uint8", "Version that is spoken", base.DEC)
 field("body", "bytes", "Body")
+field("sealed", "bytes", "Sealed body")
+field("seal", "bytes", "Seal")
 field("crc", "uint32", "CRC32C", base.HEX)
 datxdp.fields = fields
 
@@ -147,11 +163,12 @@ local header_bits = {
   fields.flags_ack_request, fields.flags_has_sack, fields.flags_key_phase, fields.flags_epoch, fields.flags_no_credit,
   fields.flags_epoch_seen, fields.flags_not_ready, fields.flags_source_port,
 }
-local header_layout = {
+local header_layout = { -- and the tag or the counter
   { fields.version, 0, 1 }, { fields.type, 0, 1 }, { fields.flags, 1, 1, bits = header_bits }, { fields.ce, 2, 2 },
   { fields.cid, 4, 4 }, { fields.psn, 8, 4 }, { fields.ack, 12, 4 }, { fields.credit, 16, 4 },
-  { fields.ts, 20, 4 }, { fields.echo, 24, 4 }, { fields.tag, 28, 4 },
+  { fields.ts, 20, 4 }, { fields.echo, 24, 4 },
 }
+local tag_layout, counter_layout = { { fields.tag, 28, 4 } }, { { fields.counter, 28, 4 } }
 local hello_layout = {
   { fields.hello_cid, 0, 4 }, { fields.hello_tag, 4, 4 }, { fields.hello_mtu, 8, 4 }, { fields.hello_window, 12, 2 },
   { fields.hello_read_in, 14, 2 }, { fields.hello_read_out, 16, 2 }, { fields.hello_reason, 18, 1 },
@@ -161,6 +178,9 @@ local hello_layout = {
 }
 local option_layout = {
   { fields.hello_option_type, 0, 1, bits = { fields.hello_option_mandatory } }, { fields.hello_option_len, 1, 1 },
+}
+local noise_layout = {
+  { fields.hello_option_form, 0, 1 }, { fields.hello_option_cipher, 0, 1 }, { fields.hello_option_key_id, 1, 4 },
 }
 local goodbye_layout = {
   { fields.goodbye_cid, 0, 4 }, { fields.goodbye_num, 4, 4 }, { fields.goodbye_reason, 8, 1 },
@@ -206,7 +226,36 @@ local function crc32c(s)
   return bxor(c, 0xffffffff) % 4294967296
 end
 
--- A packet in hand: tvb, tree (ours), have (bytes captured), stop (where the trailer begins), notes
+-- Secure connections, by a Connect with the Noise handshake. Packets to the requester have its CID. Packets to the
+-- server have a CID that is in no clear packet, so they are known by addresses and ports. A Connect without the
+-- Noise handshake, of the same names, ends that. Wireshark dissects packets in order first, and later at random:
+-- sealed_frames keeps the result.
+local secure, sealed_frames = {}, {}
+function datxdp.init() secure, sealed_frames = {}, {} end
+
+local function to_server(pinfo)
+  return table.concat({ tostring(pinfo.src), pinfo.src_port, tostring(pinfo.dst), pinfo.dst_port }, " ")
+end
+
+local function to_requester(address, cid) return tostring(address) .. " cid " .. cid end
+
+-- note_connect keeps whether a Connect with a cookie asks for a secure connection.
+local function note_connect(p, cid)
+  if p.pinfo.visited then return end
+  secure[to_server(p.pinfo)] = p.noise
+  secure[to_requester(p.pinfo.src, cid)] = p.noise
+end
+
+-- is_sealed says whether a packet is sealed. A Closed without a seal has a CRC.
+local function is_sealed(p, total)
+  local pinfo = p.pinfo
+  if not pinfo.visited and seals[p.type] and p.have >= header_size and (p.type ~= CLOSED or total >= header_size + seal_size) then
+    sealed_frames[pinfo.number] = secure[to_server(pinfo)] or secure[to_requester(pinfo.dst, p.tvb(4, 4):uint())]
+  end
+  return sealed_frames[pinfo.number]
+end
+
+-- A packet in hand: tvb, tree (ours), have (bytes captured), stop (where the trailer begins), pinfo, notes
 -- (for the Info column).
 local function malformed(p, tree, what)
   tree:add_proto_expert_info(experts.malformed, "Malformed: " .. what)
@@ -318,27 +367,67 @@ local function add_reason(p, tree, reason)
   if reason ~= 0 then tree:add_proto_expert_info(experts.ended, reasons[reason] or "Reason " .. reason) end
 end
 
+-- The functions below add the value of an option, which has n bytes at offset at. They return what is wrong
+-- with it.
+local function add_udp_port(p, node, at, n)
+  if n ~= port_size then
+    bytes(p, node, fields.hello_option_value, at, n)
+    return "UDP port of " .. n .. " bytes"
+  end
+  if not captured(p, at + n) then return end
+  local port = p.tvb(at, n)
+  node:add(fields.hello_option_udp_port, port)
+  if port:uint() == 0 then return "UDP port 0" end
+  if p.udp_port then return "two UDP ports" end
+  p.udp_port = port:uint()
+  p.notes[#p.notes + 1] = "udp_port=" .. p.udp_port
+end
+
+local function add_server_key(p, node, at, n)
+  if n ~= key_size then
+    bytes(p, node, fields.hello_option_value, at, n)
+    return "server key of " .. n .. " bytes"
+  end
+  bytes(p, node, fields.hello_option_server_key, at, n)
+  if p.server_key then return "two server keys" end
+  p.server_key = true
+end
+
+local function add_noise(p, node, at, n)
+  if n < noise_fixed then
+    bytes(p, node, fields.hello_option_value, at, n)
+    return "Noise handshake of " .. n .. " bytes"
+  end
+  if not fill(p, node, noise_layout, at) then return end
+  local first = p.tvb(at, 1):uint()
+  local form, size = first % 16, (head_sizes[p.type] or {})[first % 16]
+  bytes(p, node, fields.hello_option_head, at + noise_fixed, n - noise_fixed)
+  p.notes[#p.notes + 1] = "form=" .. (forms[form] or form) .. " key=" .. p.tvb(at + 1, 4):bytes():tohex(true)
+  if not forms[form] then return "unknown form " .. form end
+  if first >= 16 then return "unknown cipher " .. (first - form) / 16 end
+  if n - noise_fixed ~= size then return "Noise handshake of " .. n .. " bytes" end
+  if p.noise then return "two Noise handshakes" end
+  p.noise = true
+end
+
+local values = { [UDP_PORT] = add_udp_port, [SERVER_KEY] = add_server_key, [NOISE] = add_noise }
+
 -- add_option adds the option at offset at, before offset stop. It returns the offset after it and what is
 -- wrong with it, or nothing when the capture ends.
 local function add_option(p, tree, at, stop)
   if at + option_head > stop then return stop, "option beyond the options" end
-  if not captured(p, at + option_head) then return end
+  if not captured(p, at + option_head) then
+    fill(p, tree, option_layout, at)
+    return
+  end
   local kind, n = p.tvb(at, 1):uint(), p.tvb(at + 1, 1):uint()
   local rest = at + option_head
   local node = tree:add(fields.hello_option, span(p, at, math.min(option_head + n, stop - at)))
   fill(p, node, option_layout, at)
   node:set_text("Option: " .. (options[kind] or kind))
   if rest + n > stop then return stop, "option beyond the options" end
-  if kind ~= UDP_PORT or n ~= 2 then
-    if n > 0 then bytes(p, node, fields.hello_option_value, rest, n) end
-    return rest + n, kind == UDP_PORT and "UDP port of " .. n .. " bytes" or nil
-  end
-  if not captured(p, rest + n) then return end
-  local port = p.tvb(rest, n)
-  node:add(fields.hello_option_udp_port, port)
-  if port:uint() == 0 then return rest + n, "UDP port 0" end
-  if p.udp_port then return rest + n, "two UDP ports" end
-  p.udp_port = port:uint()
+  if values[kind] then return rest + n, values[kind](p, node, rest, n) end
+  bytes(p, node, fields.hello_option_value, rest, n)
   return rest + n
 end
 
@@ -346,7 +435,6 @@ end
 local function add_options(p, tree, at, n)
   local stop, wrong = at + n, nil
   while at and at < stop and not wrong do at, wrong = add_option(p, tree, at, stop) end
-  if p.udp_port then p.notes[#p.notes + 1] = "udp_port=" .. p.udp_port end
   return wrong
 end
 
@@ -359,13 +447,16 @@ local function add_hello(p)
   local wrong
   p.notes[#p.notes + 1] = "from=" .. hex(p.tvb(at, 4):uint())
   if p.type == CONNECT then p.notes[#p.notes + 1] = "qual=0x" .. p.tvb(at + 24, 8):uint64():tohex() end
-  if n + m ~= size - hello_size or n > max_options or m > max_private then
+  if n + m ~= size - hello_size or n > max_options or m > max_noise_data or n + m > max_variable then
     wrong = "wrong length of options or private data"
   else
     wrong = add_options(p, node, at + hello_size, n)
     if m > 0 then bytes(p, node, fields.hello_private, at + hello_size + n, m) end
+    if m > max_private and not p.noise and not p.cut then wrong = wrong or "too much private data" end
   end
   if p.type == REJECT then add_reason(p, node, p.tvb(at + 18, 1):uint()) end
+  local cookie = p.tvb(at + 40, 8):uint64() ~= UInt64(0)
+  if p.type == CONNECT and cookie and not wrong and not p.cut then note_connect(p, p.tvb(at, 4):uint()) end
   if wrong then malformed(p, node, wrong) end
 end
 
@@ -420,6 +511,15 @@ local bodies = {
   [PROBE] = add_probe, [PROBED] = add_probed, [VERSIONS] = add_versions,
 }
 
+-- add_sealed shows a sealed body, which only the ends of the connection can open.
+local function add_sealed(p)
+  p.notes[#p.notes + 1] = "phase=" .. (band(p.flags, KEY_PHASE) ~= 0 and 1 or 0) .. " counter=" .. p.tvb(28, 4):uint()
+  if p.stop < header_size then return malformed(p, p.tree, "no room for the seal") end
+  bytes(p, p.tree, fields.sealed, header_size, p.stop - header_size)
+  bytes(p, p.tree, fields.seal, p.stop, seal_size)
+  p.notes[#p.notes + 1] = "sealed=" .. p.stop - header_size
+end
+
 local function add_trailer(p)
   if not captured(p, p.stop + trailer_size) then return end
   local item = p.tree:add(fields.crc, p.tvb(p.stop, trailer_size))
@@ -445,11 +545,19 @@ end
 
 -- add_packet dissects a packet of this version, or Versions of any, and returns the first part of the Info column.
 local function add_packet(p)
-  if not fill(p, p.tree, header_layout, 0) then return "" end
+  local sealed = is_sealed(p, p.stop + trailer_size)
+  if not fill(p, p.tree, header_layout, 0) or not fill(p, p.tree, sealed and counter_layout or tag_layout, 0) then
+    return ""
+  end
   local tvb = p.tvb
   p.flags, p.ack = tvb(1, 1):uint(), tvb(12, 4):uint()
-  if bodies[p.type] then bodies[p.type](p) else malformed(p, p.tree, "unknown type") end
-  add_trailer(p)
+  if sealed then
+    p.stop = p.stop + trailer_size - seal_size
+    add_sealed(p)
+  else
+    if bodies[p.type] then bodies[p.type](p) else malformed(p, p.tree, "unknown type") end
+    add_trailer(p)
+  end
   return title(p) .. " cid=" .. hex(tvb(4, 4):uint()) .. " psn=" .. tvb(8, 4):uint() .. " ack=" .. p.ack .. " "
 end
 
@@ -464,7 +572,7 @@ function datxdp.dissector(tvb, pinfo, root)
   pinfo.cols.protocol = "datxdp"
   local total = tvb:reported_len()
   local have = math.min(tvb:captured_len(), total)
-  local p = { tvb = tvb, have = have, stop = total - trailer_size, notes = {}, names = {} }
+  local p = { tvb = tvb, have = have, stop = total - trailer_size, pinfo = pinfo, notes = {}, names = {} }
   if have == 0 then return 0 end
   p.tree = root:add(datxdp, tvb(0, have))
   local first = tvb(0, 1):uint()
