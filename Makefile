@@ -108,7 +108,7 @@ debug: $(LANE) ## a build that panics where an engine is called by a goroutine t
 .PHONY: sim
 sim: $(LANE) ## the protocol on a simulated network, SEEDS=n seeds
 	@DATXDP_SEEDS=$(SEEDS) $(LANE) -test -show '([0-9]+ seeds, [0-9]+ failures|seed [0-9]+ failed).*' sim \
-		go test -json -vet=off -run '^TestScenarios$$' -timeout 24h ./wire
+		go test -json -vet=off -run '^Test(Secure)?Scenarios$$' -timeout 24h ./wire
 
 .PHONY: conformance
 conformance: $(LANE) ## every rule of uDAPL, on every link this host has (AF_XDP as root)
@@ -194,7 +194,7 @@ peers: ## UCX, libfabric, sockperf, iperf3, Go's net, quic-go and gRPC beside da
 perf: ## ratios to raw AF_XDP and kernel TCP, five runs in turns, against committed bounds (root, three minutes)
 	@go build $(PROFILE) -o bin/datbench ./cmd/datbench
 	@rm -f bin/perf.json
-	@./bin/datbench --full --transport xdp --repeat 5 --json bin/perf.json $(ARGS) || [ $$? -eq 1 ] # 1: check looks at what is valid
+	@./bin/datbench --full --repeat 5 --json bin/perf.json $(ARGS) || [ $$? -eq 1 ] # 1: check looks at what is valid
 	@./bin/datbench check bin/perf.json
 
 .PHONY: vm

@@ -8,7 +8,7 @@ GOARCH=arm64 go -C bench/peers build ./...
 GOARCH=arm64 go -C examples/services build ./...
 
 portable=()
-for dir in link wire wire/internal/* udplink internal/simlink dat examples examples/*; do
+for dir in link wire wire/internal/* udplink internal/simlink internal/identity dat examples examples/*; do
   if compgen -G "$dir/*.go" >/dev/null; then portable+=("./$dir"); fi
 done
 GOOS=darwin go vet "${portable[@]}"

@@ -15,7 +15,7 @@ MACHINES=2
 QUEUES=4 # of each machine's virtio interface: room for queues that the driver adds for XDP, unless provision.sh leaves none
 RELEASES=(bookworm trixie trixie-backports)
 export DATXDP_VM_CACHE=${DATXDP_VM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/datxdp/vm}
-declare -A LIMIT=([machines]=8m [nics]=40m [nics-all]=3h)
+declare -A LIMIT=([machines]=15m [nics]=40m [nics-all]=3h)
 
 skip() {
   echo "$lane: skipped: $1" >&2
@@ -84,13 +84,17 @@ build() {
   export CGO_ENABLED=0
   go test -c -o bin/vm/vm.test ./internal/vm
   go test -c -o bin/vm/bpf.test ./bpf
+  go test -c -ldflags='-s -w' -o bin/vm/udplink.test ./udplink
+  go test -c -ldflags='-s -w' -o bin/vm/dat.test ./dat
   go build -o bin/vm/datbench ./cmd/datbench
 }
 
-# provider builds the library for C programs, or leaves none if this host cannot.
+# provider builds the library for C programs and its tests, or leaves none if this host cannot. They are linked with the C
+# library and libdat2 of Debian 12, which the machines have too.
 provider() {
-  rm -f bin/vm/libdatxdp.so
+  rm -f bin/vm/libdatxdp.{so,test}
   [ -e /usr/include/dat2/udat.h ] && command -v gcc >/dev/null || return 0
+  CGO_ENABLED=1 go test -c -tags datprovider -ldflags='-s -w' -o bin/vm/libdatxdp.test ./cmd/libdatxdp
   make -s provider && cp bin/libdatxdp.so bin/vm/
 }
 
