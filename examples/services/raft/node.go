@@ -81,6 +81,9 @@ func (n *node) start(ctx context.Context, link *transport.Transport, o options) 
 	}
 	trans := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: stream, MaxPool: 3, Timeout: o.election, Logger: logger,
+		// One at a time, because raft's pipeline (v1.7.3) hangs: after an answer that is late or an error, nothing takes
+		// the answers any more, and the sender of a follower waits for ever in AppendEntries.
+		MaxRPCsInFlight: 1,
 	})
 	n.close = append(n.close, trans.Close)
 	config := raft.DefaultConfig()
