@@ -9,46 +9,47 @@ import (
 // ProtocolStats are the counters of the protocol. They never decrease.
 type ProtocolStats struct {
 	RxPackets, TxPackets   uint64
-	RxMessages             uint64            // messages received completely
-	TxRequests             uint64            // sends, writes, reads and atomics that completed successfully
-	RxBytes                uint64            // payload bytes received and placed in memory, retransmissions excluded
-	TxBytes                uint64            // payload bytes sent, retransmissions excluded
-	InPlaceBytes           uint64            // payload bytes sent without a copy, retransmissions included (IA.Alloc)
-	Retransmits            uint64            // packets sent again
-	RetransmitsBy          [NumCauses]uint64 // Retransmits by Cause
-	Timeouts               uint64            // retransmission timeouts
-	AcksSent               uint64            // packets that carry only an acknowledgement
-	Duplicates             uint64            // packets received more than once
-	Early                  uint64            // packets held because an earlier one was missing
-	EarlyDropped           uint64            // early packets dropped for lack of room
-	BadPackets             uint64            // packets too short, or of unknown version or type
-	BadChecksum            uint64            // packets with a wrong CRC
-	UnknownConnection      uint64            // packets whose ID, verification tag and address match no connection
-	Forged                 uint64            // packets with correct tag and address but impossible PSN or acknowledgement
-	Replayed               uint64            // packets of a secure connection that came again, or too late
-	Unopened               uint64            // packets of a secure connection that do not authenticate
-	Strays                 uint64            // packets that arrived on a queue other than that of their connection
-	StraysDropped          uint64            // stray packets dropped for lack of room
-	ProtectionErrors       uint64            // operations of peers refused: wrong key, range, privilege or zone
-	ProtocolErrors         uint64            // packets of established connections that violated the protocol
-	Backpressure           uint64            // times the transmit ring was full
-	CreditStalls           uint64            // times a message began to wait for the peer to post a receive
-	NotReadySent           uint64            // times a message of a peer found no receive here (RNR)
-	NotReadyReceived       uint64            // times a message found no receive at the peer (RNR)
-	Overflows              uint64            // completions lost because an event dispatcher was full
-	Connects               uint64            // connections established on the active side
-	Accepts                uint64            // connections established on the passive side
-	ConnRequestsRejected   uint64            // connection requests refused
-	ConnRequestsChallenged uint64            // connection requests answered with a Challenge, to verify the address
-	BlackHoles             uint64            // times a path stopped passing packets of the current size
-	Resets                 uint64            // packets of unknown connections answered with Reset
-	Broken                 uint64            // connections that broke
-	Unreachable            uint64            // ICMP reports that nothing listens at a peer's port
-	UnreachableIgnored     uint64            // the part of Unreachable that quotes no packet of a connection
-	ConnRequestsDropped    uint64            // connection requests ignored because too many were half-open
-	RepliesPaused          uint64            // replies without a connection not sent, because earlier ones took too long
-	Polls                  uint64            // polls of an engine
-	EmptyPolls             uint64            // the part of Polls that received and sent no packet
+	RxMessages             uint64             // messages received completely
+	TxRequests             uint64             // sends, writes, reads and atomics that completed successfully
+	RxBytes                uint64             // payload bytes received and placed in memory, retransmissions excluded
+	TxBytes                uint64             // payload bytes sent, retransmissions excluded
+	InPlaceBytes           uint64             // payload bytes sent without a copy, retransmissions included (IA.Alloc)
+	Retransmits            uint64             // packets sent again
+	RetransmitsBy          [NumCauses]uint64  // Retransmits by Cause
+	Timeouts               uint64             // retransmission timeouts
+	AcksSent               uint64             // packets that carry only an acknowledgement
+	Duplicates             uint64             // packets received more than once
+	Early                  uint64             // packets held because an earlier one was missing
+	EarlyDropped           uint64             // early packets dropped for lack of room
+	BadPackets             uint64             // packets too short, or of unknown version or type
+	BadChecksum            uint64             // packets with a wrong CRC
+	UnknownConnection      uint64             // packets whose ID, verification tag and address match no connection
+	Forged                 uint64             // packets with correct tag and address but impossible PSN or acknowledgement
+	Replayed               uint64             // packets of a secure connection that came again, or too late
+	Unopened               uint64             // packets of a secure connection that do not authenticate
+	HandshakesDenied       [NumDenials]uint64 // handshakes of requesters that were refused, by Denial
+	Strays                 uint64             // packets that arrived on a queue other than that of their connection
+	StraysDropped          uint64             // stray packets dropped for lack of room
+	ProtectionErrors       uint64             // operations of peers refused: wrong key, range, privilege or zone
+	ProtocolErrors         uint64             // packets of established connections that violated the protocol
+	Backpressure           uint64             // times the transmit ring was full
+	CreditStalls           uint64             // times a message began to wait for the peer to post a receive
+	NotReadySent           uint64             // times a message of a peer found no receive here (RNR)
+	NotReadyReceived       uint64             // times a message found no receive at the peer (RNR)
+	Overflows              uint64             // completions lost because an event dispatcher was full
+	Connects               uint64             // connections established on the active side
+	Accepts                uint64             // connections established on the passive side
+	ConnRequestsRejected   uint64             // connection requests refused
+	ConnRequestsChallenged uint64             // connection requests answered with a Challenge, to verify the address
+	BlackHoles             uint64             // times a path stopped passing packets of the current size
+	Resets                 uint64             // packets of unknown connections answered with Reset
+	Broken                 uint64             // connections that broke
+	Unreachable            uint64             // ICMP reports that nothing listens at a peer's port
+	UnreachableIgnored     uint64             // the part of Unreachable that quotes no packet of a connection
+	ConnRequestsDropped    uint64             // connection requests ignored because too many were half-open
+	RepliesPaused          uint64             // replies without a connection not sent, because earlier ones took too long
+	Polls                  uint64             // polls of an engine
+	EmptyPolls             uint64             // the part of Polls that received and sent no packet
 }
 
 // LinkStats are the counters of the links: packets of this protocol and their bytes. They never decrease.
@@ -97,6 +98,30 @@ func (c Cause) String() string {
 		name = causeNames[c]
 	}
 	return enumName(name, "Cause", c)
+}
+
+// Denial is the reason why the handshake of a requester was refused, and the index into ProtocolStats.HandshakesDenied.
+type Denial uint8
+
+// Reasons of refused handshakes. The requester gets no answer, and EventTimedOut with BreakHandshake follows there. With
+// DeniedService it gets EventNonPeerRejected with BreakNoListener.
+const (
+	DeniedKey     Denial = 0 // this host does not have the key, or the requester does not know it
+	DeniedUnknown Denial = 1 // the file of peers does not have the requester's key
+	DeniedExpired Denial = 2 // the word expires= of the requester
+	DeniedAddress Denial = 3 // the word from= of the requester
+	DeniedService Denial = 4 // the word services= of the requester
+	DeniedBusy    Denial = 5 // too many handshakes waited for their computation; the requester tries again
+	NumDenials           = 6
+)
+
+// String returns one word, the same as in metrics.
+func (d Denial) String() string {
+	name := ""
+	if d < NumDenials {
+		name = wire.Denial(d).String()
+	}
+	return enumName(name, "Denial", d)
 }
 
 // HistogramBuckets is the number of buckets of a Histogram.

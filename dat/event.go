@@ -137,7 +137,7 @@ type Event struct {
 
 	// Fields of connection events.
 	PrivateData []byte      // EventEstablished, EventPeerRejected: private data of the peer's accept or reject
-	BreakReason BreakReason // EventBroken, EventNonPeerRejected, EventAcceptCompletionError: the reason
+	BreakReason BreakReason // EventBroken, EventNonPeerRejected, EventAcceptCompletionError, EventTimedOut: the reason
 
 	// Fields of EventConnectionRequest.
 	CR       *CR
@@ -167,16 +167,18 @@ const (
 	BreakPort       BreakReason = 15 // refused: no process of the peer's host has the UDP port (ICMP port unreachable)
 	BreakSecure     BreakReason = 16 // refused: the peer accepts secure connections only
 
-	BreakAccess     BreakReason = 5    // remote access refused: wrong context, range, privilege or zone
-	BreakLength     BreakReason = 6    // a message was longer than its receive
-	BreakNotReady   BreakReason = 7    // a message found no receive (receiver not ready)
-	BreakProtocol   BreakReason = 8    // a packet violated the protocol
-	BreakTimeout    BreakReason = 9    // the other side was silent for too long
-	BreakLocal      BreakReason = 10   // an operation failed on the side that closed the connection
-	BreakMemory     BreakReason = 11   // registered memory of the side that closed the connection is inaccessible
-	BreakUnfinished BreakReason = 12   // an incomplete message held a receive of an SRQ for too long (see SRQ)
-	BreakKeyLimit   BreakReason = 17   // the key of a secure connection was used up
-	BreakUnknown    BreakReason = 0x7f // the peer sent a reason that this version does not know
+	BreakAccess     BreakReason = 5  // remote access refused: wrong context, range, privilege or zone
+	BreakLength     BreakReason = 6  // a message was longer than its receive
+	BreakNotReady   BreakReason = 7  // a message found no receive (receiver not ready)
+	BreakProtocol   BreakReason = 8  // a packet violated the protocol
+	BreakTimeout    BreakReason = 9  // the other side was silent for too long
+	BreakLocal      BreakReason = 10 // an operation failed on the side that closed the connection
+	BreakMemory     BreakReason = 11 // registered memory of the side that closed the connection is inaccessible
+	BreakUnfinished BreakReason = 12 // an incomplete message held a receive of an SRQ for too long (see SRQ)
+	BreakKeyLimit   BreakReason = 17 // the key of a secure connection was used up
+	// BreakHandshake: EventTimedOut, because the peer answers, but not to the key of this host.
+	BreakHandshake BreakReason = 18
+	BreakUnknown   BreakReason = 0x7f // the peer sent a reason that this version does not know
 
 	BreakByPeer BreakReason = 0x80 // flag: the peer closed the connection
 )

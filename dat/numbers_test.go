@@ -33,7 +33,7 @@ func TestNumbersOfWire(t *testing.T) {
 		{BreakAccess, wire.BreakAccess}, {BreakLength, wire.BreakLength}, {BreakNotReady, wire.BreakNotReady},
 		{BreakProtocol, wire.BreakProtocol}, {BreakTimeout, wire.BreakTimeout}, {BreakLocal, wire.BreakLocal},
 		{BreakMemory, wire.BreakMemory}, {BreakUnfinished, wire.BreakUnfinished}, {BreakUnknown, wire.BreakUnknown},
-		{BreakSecure, wire.BreakSecure}, {BreakKeyLimit, wire.BreakKeyLimit},
+		{BreakSecure, wire.BreakSecure}, {BreakKeyLimit, wire.BreakKeyLimit}, {BreakHandshake, wire.BreakHandshake},
 		{BreakByPeer, wire.BreakByPeer},
 
 		{CauseLoss, wire.CauseLoss}, {CauseTailProbe, wire.CauseTailProbe}, {CauseTimeout, wire.CauseTimeout},
@@ -48,6 +48,11 @@ func TestNumbersOfWire(t *testing.T) {
 		}
 		if named, is := p.wire.(fmt.Stringer); is && p.dat.(fmt.Stringer).String() != named.String() {
 			t.Errorf("%T %#x is %v, %v in package wire", p.dat, x.Uint(), p.dat, p.wire)
+		}
+	}
+	for d := range Denial(NumDenials) {
+		if d.String() != wire.Denial(d).String() {
+			t.Errorf("denial %d is %v, %v in package wire", d, d, wire.Denial(d))
 		}
 	}
 	if uint64(NumCauses) != uint64(wire.NumCauses) {

@@ -43,6 +43,7 @@ local reasons = {
   [15] = "the peer's kernel reports that its UDP port is closed",
   [16] = "Reject: secure mode required",
   [17] = "key limit reached",
+  [18] = "message 1 unanswered",
 }
 
 local options = { [UDP_PORT] = "UDP port", [SERVER_KEY] = "server key", [NOISE] = "Noise handshake" }

@@ -73,6 +73,8 @@ const (
 	BreakSecure = BreakReason(proto.ReasonSecure)
 	// BreakKeyLimit: the key of a secure connection was used up before the peer took part in an update.
 	BreakKeyLimit = BreakReason(proto.ReasonKeyLimit)
+	// BreakHandshake: the attempt timed out. The peer has sent a Challenge, but has not answered a message 1.
+	BreakHandshake = BreakReason(proto.ReasonHandshake)
 
 	BreakUnknown BreakReason = 0x7f // the peer's reason is not in this list
 
@@ -93,10 +95,11 @@ var breakReasons = [...]string{
 	BreakMemory:     "registered memory of the closing side is unmapped, protected or beyond the end of its file",
 	BreakUnfinished: "an unfinished message held a shared receive for too long",
 	BreakVersion:    "the peer speaks another version of the wire protocol: run the same release at both ends",
-	BreakOption:     "one end does not know a mandatory option of the other: run the same release at both ends",
+	BreakOption:     "one end does not know a mandatory option of the other: run the same release at both ends, and give both a key or neither",
 	BreakPort:       "no program has opened the UDP port at the peer: is the program running there, on this port?",
 	BreakSecure:     "the peer accepts secure connections only: this end needs a key",
 	BreakKeyLimit:   "the key of the connection was used up",
+	BreakHandshake:  "the peer does not answer our key: has it the key that we expect, and its file of peers a line for ours?",
 	BreakUnknown:    "an unknown reason",
 }
 

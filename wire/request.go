@@ -25,8 +25,9 @@ type Request struct {
 	// ReadIn bounds the RDMA reads that the requester serves at a time. ReadOut bounds those that it has outstanding.
 	ReadIn, ReadOut int
 	// PeerKey is the public key of the requester in secure mode. It is 0 if the requester has proven that it knows a
-	// shared secret, and in plaintext mode.
-	PeerKey [32]byte
+	// shared secret, and in plaintext mode. PeerName is its name, as the Answerer gives it.
+	PeerKey  [32]byte
+	PeerName string
 	// User belongs to the service; the engine does not read it.
 	User any
 

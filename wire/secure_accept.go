@@ -92,16 +92,18 @@ func (e *Engine) readRequest(r *Request, hi *proto.Hello, n *proto.Noise, connec
 		finish: func() {
 			switch {
 			case err != nil:
-				e.denyRequest(r)
+				e.denyRequest(r, denialOf(err))
 			case r.gone:
 				a.Forget()
 			default:
-				x.answerer, r.Private, r.PeerKey = a, payload, a.Peer()
+				x.answerer, r.Private = a, payload
+				r.PeerKey, r.PeerName = a.Peer()
 				e.takeRequest(r)
 			}
 		},
 	})
 	if !ok {
+		e.stats.HandshakesDenied[DeniedBusy]++
 		e.stats.ConnRequestsDropped++
 		e.forget(r)
 	}
@@ -109,8 +111,11 @@ func (e *Engine) readRequest(r *Request, hi *proto.Hello, n *proto.Noise, connec
 
 // denyRequest drops a request whose message 1 does not open, or whose sender must not connect. The sender gets no answer,
 // so it does not learn the reason.
-func (e *Engine) denyRequest(r *Request) {
-	e.stats.Unopened++
+func (e *Engine) denyRequest(r *Request, why Denial) {
+	e.stats.HandshakesDenied[why]++
+	if why == DeniedKey {
+		e.stats.Unopened++
+	}
 	e.keyGuesses.recordGuess(r.key.from.Addr(), e.now)
 	if !r.gone {
 		e.forget(r)
@@ -123,7 +128,10 @@ func (e *Engine) takeRequest(r *Request) {
 	e.cookies.add(r.sealed.cookie)
 	s := e.host.service(r.Qual)
 	switch {
-	case s == nil || !r.sealed.allows(r.Qual):
+	case !r.sealed.allows(r.Qual):
+		e.stats.HandshakesDenied[DeniedService]++
+		e.refuseRequest(r, proto.ReasonNoListener)
+	case s == nil:
 		e.refuseRequest(r, proto.ReasonNoListener)
 	case !e.conns.hasPlace(r.key.from.Addr()):
 		e.refuseRequest(r, proto.ReasonResources)

@@ -52,8 +52,11 @@ func (e *Engine) sendFixed(path link.Path, flags link.Flags, f *fixedPacket) {
 
 // reason returns the reason that the consumer sees if the attempt times out. o may be nil.
 func (o *opening) reason() BreakReason {
-	if o == nil {
+	switch {
+	case o == nil:
 		return 0
+	case o.hint == 0 && len(o.offers) > 0:
+		return BreakHandshake
 	}
 	return o.hint
 }

@@ -301,11 +301,12 @@ func TestSecureUnknownKey(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		psk  bool
+		why  Denial
 		set  func(n *noise)
 	}{
-		{"another server key", false, func(n *noise) { n.terms.Server = strangeKey.Public() }},
-		{"another secret", true, func(n *noise) { n.terms.Shared = strangeSecret }},
-		{"unknown requester", false, func(n *noise) { n.terms.Own = strangeKey }},
+		{"another server key", false, DeniedKey, func(n *noise) { n.terms.Server = strangeKey.Public() }},
+		{"another secret", true, DeniedKey, func(n *noise) { n.terms.Shared = strangeSecret }},
+		{"unknown requester", false, DeniedUnknown, func(n *noise) { n.terms.Own = strangeKey }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			m := newMITM(t, tc.psk)
@@ -315,9 +316,9 @@ func TestSecureUnknownKey(t *testing.T) {
 			m.noise.deny = func(_ netip.Addr, peer [32]byte) bool { return !tc.psk && peer != testKey.Public() }
 			c := m.a.host.NewConn(plain)
 			m.dialWith(m.a, m.b, c, nil, &n)
-			m.refused(c, KindTimedOut, 0)
+			m.refused(c, KindTimedOut, BreakHandshake)
 			if len(m.b.arrived) != 0 || len(m.answer) != len(ofType(m.answer, proto.Challenge)) || len(m.b.eng.requests) != 0 ||
-				m.b.eng.halfOpen.used != 0 || m.b.eng.stats.Unopened == 0 {
+				m.b.eng.halfOpen.used != 0 || m.b.eng.stats.HandshakesDenied[tc.why] == 0 {
 				t.Errorf("%d requests, %d answers, %+v", len(m.b.arrived), len(m.answer), m.b.eng.stats.Counters)
 			}
 		})

@@ -86,7 +86,7 @@ func (n *noise) Respond(from netip.Addr, form byte, keyID [proto.KeyIDSize]byte,
 	}
 	own := noise{terms: t}
 	if f, id := own.Form(); f != form || id != keyID {
-		return nil, nil, ErrDenied
+		return nil, nil, DeniedKey
 	}
 	t.Prologue = prologue
 	r, payload, err := handshake.Respond(&t, nil, message)
@@ -95,7 +95,7 @@ func (n *noise) Respond(from netip.Addr, form byte, keyID [proto.KeyIDSize]byte,
 		return nil, nil, err
 	case n.deny != nil && n.deny(from, r.Peer()):
 		r.Forget()
-		return nil, nil, ErrDenied
+		return nil, nil, DeniedUnknown
 	}
 	n.model.read(prologue, message, payload)
 	return payload, answerer{r, n}, nil
@@ -107,7 +107,7 @@ type answerer struct {
 }
 
 // Peer implements Answerer.
-func (a answerer) Peer() [32]byte { return a.Responder.Peer() }
+func (a answerer) Peer() (key [32]byte, name string) { return a.Responder.Peer(), "" }
 
 // Allows implements Answerer.
 func (a answerer) Allows(qual uint64) bool { return a.n.bar == nil || !a.n.bar(qual) }

@@ -44,15 +44,14 @@ type Finisher interface {
 // Responder answers handshakes, and decides who may connect. Any goroutine may call its method.
 type Responder interface {
 	// Respond reads message 1 of a requester at an address. It returns the payload, and an Answerer for message 2. The
-	// error is ErrDenied, for errors.Is, if the message is authentic but its sender must not connect. After any error
-	// the requester gets no answer.
+	// error is or wraps a Denial; any other error counts as DeniedKey. After an error the requester gets no answer.
 	Respond(from netip.Addr, form byte, keyID [4]byte, prologue, message []byte) (payload []byte, a Answerer, err error)
 }
 
 // Answerer is a handshake whose message 1 was read. It has one caller at a time.
 type Answerer interface {
-	// Peer returns the public key of the requester, or 0 if the pattern has none.
-	Peer() [32]byte
+	// Peer returns the public key of the requester, or 0 if the pattern has none, and the name of the requester.
+	Peer() (key [32]byte, name string)
 	// Allows reports whether the requester may connect to the service of a qualifier.
 	Allows(qual uint64) bool
 	// Reply makes message 2, and writes the secrets of the two directions. It ends the handshake.
@@ -64,7 +63,8 @@ type Answerer interface {
 // Runner runs jobs.
 type Runner interface {
 	// Submit makes Do of the job run once, now or later, on any goroutine. It returns false if it has no room for the
-	// job. The owner of the job's engine calls Submit, so Submit must not block.
+	// job. The owner of the job's engine calls Submit, so Submit must not block. A Runner that ends, because the engine
+	// will be closed, may drop jobs that have a From.
 	Submit(*Job) bool
 }
 

@@ -18,30 +18,31 @@ type Counters struct {
 	EarlyDropped           uint64 // early packets dropped for lack of room
 	BadPackets             uint64 // malformed: too short, unknown version or type
 	BadChecksum            uint64
-	UnknownConnection      uint64 // packets whose connection ID is unknown, or whose tag or address is not the peer's
-	Forged                 uint64 // packets with the peer's tag and address, but impossible numbers
-	Replayed               uint64 // packets of a secure connection that were opened before, or are below its replay window
-	Unopened               uint64 // packets of a secure connection that do not authenticate, or have no key
-	Strays                 uint64 // packets for a connection of another engine
-	StraysDropped          uint64 // strays dropped because that engine's ring was full
-	ProtectionErrors       uint64 // remote accesses denied
-	ProtocolErrors         uint64 // packets of a connection that violated the protocol
-	Backpressure           uint64 // times the link had no transmit frame
-	CreditStalls           uint64 // times a message waited for credit or a receive of the peer
-	NotReadySent           uint64 // times a peer's message found no receive here
-	NotReadyReceived       uint64 // times a message found no receive at the peer
-	Overflows              uint64 // completions lost because their queue was full
-	Connects, Accepts      uint64 // connections established, active and passive
-	ConnRequestsRejected   uint64 // connection requests rejected
-	ConnRequestsChallenged uint64 // connection requests answered with a Challenge
-	BlackHoles             uint64 // times a path stopped passing packets of the current size
-	Resets                 uint64 // Reset packets sent for unknown connections
-	Broken                 uint64 // connections that broke
-	Unreachable            uint64 // ICMP reports that a peer's UDP port is closed
-	UnreachableIgnored     uint64 // of these, reports that quote no packet of a connection
-	ConnRequestsDropped    uint64 // connection requests dropped: too many half-open, or a blocked address
-	RepliesPaused          uint64 // replies without a connection not sent, because replies to that address took too long
-	Polls, EmptyPolls      uint64 // all polls, and those in which no packet came or left
+	UnknownConnection      uint64             // packets whose connection ID is unknown, or whose tag or address is not the peer's
+	Forged                 uint64             // packets with the peer's tag and address, but impossible numbers
+	Replayed               uint64             // packets of a secure connection that were opened before, or are below its replay window
+	Unopened               uint64             // packets of a secure connection that do not authenticate, or have no key
+	HandshakesDenied       [NumDenials]uint64 // handshakes of requesters refused
+	Strays                 uint64             // packets for a connection of another engine
+	StraysDropped          uint64             // strays dropped because that engine's ring was full
+	ProtectionErrors       uint64             // remote accesses denied
+	ProtocolErrors         uint64             // packets of a connection that violated the protocol
+	Backpressure           uint64             // times the link had no transmit frame
+	CreditStalls           uint64             // times a message waited for credit or a receive of the peer
+	NotReadySent           uint64             // times a peer's message found no receive here
+	NotReadyReceived       uint64             // times a message found no receive at the peer
+	Overflows              uint64             // completions lost because their queue was full
+	Connects, Accepts      uint64             // connections established, active and passive
+	ConnRequestsRejected   uint64             // connection requests rejected
+	ConnRequestsChallenged uint64             // connection requests answered with a Challenge
+	BlackHoles             uint64             // times a path stopped passing packets of the current size
+	Resets                 uint64             // Reset packets sent for unknown connections
+	Broken                 uint64             // connections that broke
+	Unreachable            uint64             // ICMP reports that a peer's UDP port is closed
+	UnreachableIgnored     uint64             // of these, reports that quote no packet of a connection
+	ConnRequestsDropped    uint64             // connection requests dropped: too many half-open, or a blocked address
+	RepliesPaused          uint64             // replies without a connection not sent, because replies to that address took too long
+	Polls, EmptyPolls      uint64             // all polls, and those in which no packet came or left
 }
 
 // Stats are the counters and the latencies of an engine.

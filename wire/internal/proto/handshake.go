@@ -25,6 +25,7 @@ const (
 	ReasonPort                     // local only: the peer's kernel reports that its UDP port is closed
 	ReasonSecure                   // Reject: the server accepts secure connections only
 	ReasonKeyLimit                 // local only: the key of the connection must not be used any longer
+	ReasonHandshake                // local only: the server has not answered message 1
 )
 
 // Limits of the variable part of a Hello in bytes. With the Noise option the private-data field has a part of a Noise
