@@ -1,0 +1,83 @@
+package worker
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/datxdp/datxdp/wire"
+)
+
+func jobOf(addr string) *wire.Job { return &wire.Job{From: netip.MustParseAddr(addr)} }
+
+// fill pushes jobs of an address until the queue refuses one, and returns their number.
+func (q *queue) fill(addr string) (n int) {
+	for q.push(jobOf(addr)) {
+		n++
+	}
+	return n
+}
+
+// TestShares: no address and no network takes all places, and the queue is bounded.
+func TestShares(t *testing.T) {
+	var q queue
+	if n := q.fill("10.0.0.1"); n < 20 || n > maxStrangers/addressShare {
+		t.Errorf("an address has %d places", n)
+	}
+	for i := range 256 { // every address of the network
+		a := netip.AddrFrom4([4]byte{10, 0, 0, byte(i)})
+		q.fill(a.String())
+	}
+	if free := maxStrangers - q.jobs; free < 40 {
+		t.Errorf("a network leaves %d places", free)
+	}
+	if n := q.fill("fd00::1"); n == 0 {
+		t.Error("a network has no place")
+	}
+	for i := range 1 << 16 { // an address of each of many networks
+		q.push(&wire.Job{From: netip.AddrFrom4([4]byte{11, byte(i >> 8), byte(i), 1})})
+	}
+	if q.jobs > maxStrangers {
+		t.Errorf("%d jobs wait", q.jobs)
+	}
+	for q.jobs > 0 {
+		if q.pop() == nil {
+			t.Fatal("a job is missing")
+		}
+	}
+	if q.pop() != nil || len(q.networks) != 0 {
+		t.Errorf("%d networks are left", len(q.networks))
+	}
+}
+
+// TestTurns: networks take turns, within a network addresses, and the jobs of an address keep their order.
+func TestTurns(t *testing.T) {
+	var q queue
+	names := map[*wire.Job]string{}
+	for _, x := range []struct{ addr, name string }{
+		{"10.0.0.1", "a1"}, {"10.0.0.1", "a2"}, {"10.0.0.1", "a3"}, {"10.0.0.2", "b1"}, {"10.0.0.2", "b2"}, {"10.0.9.1", "c1"}, {"10.0.9.1", "c2"},
+	} {
+		j := jobOf(x.addr)
+		if names[j] = x.name; !q.push(j) {
+			t.Fatal("no place")
+		}
+	}
+	for _, want := range []string{"a1", "c1", "b1", "c2", "a2", "b2", "a3"} {
+		if got := names[q.pop()]; got != want {
+			t.Fatalf("the turn of %q, want %q", got, want)
+		}
+	}
+}
+
+// TestClosed: a closed worker takes no job, and its goroutine has ended.
+func TestClosed(t *testing.T) {
+	w := New()
+	w.Close()
+	select {
+	case <-w.done:
+	default:
+		t.Error("the goroutine runs")
+	}
+	if w.Submit(jobOf("10.0.0.1")) || w.Submit(&wire.Job{}) {
+		t.Error("a closed worker takes a job")
+	}
+}

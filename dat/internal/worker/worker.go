@@ -1,0 +1,127 @@
+package worker
+
+import (
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/datxdp/datxdp/wire"
+)
+
+// maxOwn is the number of other jobs that may wait: those of this host, and answers to authenticated requesters. They
+// take some half a second.
+const maxOwn = 4096
+
+// Worker is a wire.Runner.
+type Worker struct {
+	wake chan struct{} // Submit and Close send to it; it holds one token
+	done chan struct{} // run closes it when it ends
+	half bool          // spend at most half of the time on strangers
+
+	mu        sync.Mutex // guards the fields below
+	own       []*wire.Job
+	strangers queue
+	ownFirst  bool // the next turn is that of own
+	closed    bool
+}
+
+var _ wire.Runner = (*Worker)(nil)
+
+// New starts a worker. On a host with at most two processors, it spends at most half of the time of one on strangers.
+func New() *Worker {
+	w := &Worker{wake: make(chan struct{}, 1), done: make(chan struct{}), half: runtime.GOMAXPROCS(0) <= 2}
+	go w.run()
+	return w
+}
+
+// Submit implements wire.Runner.
+func (w *Worker) Submit(j *wire.Job) bool {
+	w.mu.Lock()
+	room := !w.closed
+	switch {
+	case !room:
+	case j.From.IsValid():
+		room = w.strangers.push(j)
+	case len(w.own) >= maxOwn:
+		room = false
+	default:
+		w.own = append(w.own, j)
+	}
+	w.mu.Unlock()
+	if room {
+		w.raise()
+	}
+	return room
+}
+
+// Close ends the worker, and waits for it. It drops the jobs of strangers, which have no secrets yet, and computes the
+// others. Afterwards Submit returns false.
+func (w *Worker) Close() {
+	w.mu.Lock()
+	w.closed, w.strangers = true, queue{}
+	w.mu.Unlock()
+	w.raise()
+	<-w.done
+}
+
+func (w *Worker) raise() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Bounds of the time that strangers take if half is set.
+const (
+	workTime = time.Millisecond      // work after which there is a rest
+	longWork = 20 * time.Millisecond // a longer job counts as this much: the host was stopped meanwhile
+)
+
+// run is the loop of the worker. After workTime of jobs of strangers it rests from them for as long as they have taken.
+func (w *Worker) run() {
+	defer close(w.done)
+	rest := time.NewTimer(0)
+	defer rest.Stop()
+	<-rest.C
+	var worked time.Duration
+	resting := false
+	for {
+		job, closed := w.next(!resting)
+		switch {
+		case job != nil:
+			began := time.Now()
+			job.Do()
+			if w.half && job.From.IsValid() {
+				worked += min(time.Since(began), longWork)
+			}
+		case closed:
+			return
+		default:
+			select {
+			case <-w.wake:
+			case <-rest.C:
+				resting = false
+			}
+		}
+		if worked >= workTime && !resting {
+			rest.Reset(worked)
+			worked, resting = 0, true
+		}
+	}
+}
+
+// next removes the next job, or returns nil. It ignores strangers unless the argument says so.
+func (w *Worker) next(strangers bool) (j *wire.Job, closed bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ownFirst = !w.ownFirst
+	if strangers && (!w.ownFirst || len(w.own) == 0) {
+		j = w.strangers.pop()
+	}
+	if j == nil && len(w.own) > 0 {
+		j = w.own[0]
+		w.own[0] = nil
+		w.own = w.own[1:]
+	}
+	return j, w.closed
+}
