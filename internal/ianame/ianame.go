@@ -44,6 +44,9 @@ type Name struct {
 	Silence   time.Duration // silence=TIME
 	Progress  string        // progress=MODE: "adaptive", "busy" or "interrupts"
 	NoOffload bool          // offload=off
+	Key       string        // key=FILE
+	Peers     string        // peers=FILE
+	Insecure  bool          // insecure
 }
 
 // Parse parses a name. Its errors wrap ErrNotAdapter or ErrInvalid and say what to write instead.
@@ -130,9 +133,30 @@ func (n *Name) parseOption(word string) (err error) {
 			err = invalid("%q is not an option; use offload=off, or leave it out", word)
 		}
 	default:
-		err = invalid("there is no option %q; use port=N, peerport=N, queues=N, silence=TIME, progress=MODE, offload=off", word)
+		err = n.parseSecurity(word, key, value)
 	}
 	return err
+}
+
+// parseSecurity parses an option of secure mode. It is the last one that parses options.
+func (n *Name) parseSecurity(word, key, value string) error {
+	switch key {
+	case "key":
+		n.Key = value
+	case "peers":
+		n.Peers = value
+	case "insecure":
+		if n.Insecure = word == key; !n.Insecure {
+			return invalid("%q is not an option; use insecure, or leave it out", word)
+		}
+		return nil
+	default:
+		return invalid("there is no option %q; use port=N, peerport=N, queues=N, silence=TIME, progress=MODE, offload=off, key=FILE, peers=FILE, insecure", word)
+	}
+	if value == "" {
+		return invalid("%q names no file, as in %s=/etc/datxdp.%s", word, key, key)
+	}
+	return nil
 }
 
 func parseNumber(word, value string) (uint16, error) {

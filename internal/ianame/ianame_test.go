@@ -42,6 +42,11 @@ func TestParse(t *testing.T) {
 		{"udp:10.0.0.1 offload=off", Name{Device: "udp:10.0.0.1", Kind: UDP, Addr: netip.MustParseAddr("10.0.0.1"), NoOffload: true}, nil},
 		{"udp:10.0.0.1 offload=on", Name{}, ErrInvalid},
 		{"xdp:eth0 progress=fast", Name{}, ErrInvalid},
+		{"xdp:eth0 key=/etc/a.key peers=/etc/peers", Name{Device: "xdp:eth0", Kind: XDP, Interface: "eth0", Key: "/etc/a.key", Peers: "/etc/peers"}, nil},
+		{"xdp:eth0 insecure", Name{Device: "xdp:eth0", Kind: XDP, Interface: "eth0", Insecure: true}, nil},
+		{"xdp:eth0 insecure=yes", Name{}, ErrInvalid},
+		{"xdp:eth0 key=", Name{}, ErrInvalid},
+		{"xdp:eth0 peers", Name{}, ErrInvalid},
 	}
 	for _, tt := range tests {
 		got, err := Parse(tt.text)

@@ -92,6 +92,9 @@ type secret struct {
 // ID returns the ID of the peer.
 func (p *Peer) ID() ID { return p.id }
 
+// Limits returns the limits of the peer.
+func (p *Peer) Limits() Limits { return p.limits }
+
 // String returns the name of the peer or, if it has none, the first bytes of its ID.
 func (p *Peer) String() string {
 	if p.name != "" {

@@ -20,6 +20,12 @@ type Policy struct {
 // Find returns the peer with an ID, or nil.
 func (p *Policy) Find(id ID) *Peer { return p.byID[id] }
 
+// FindName returns the peer with a name, or nil.
+func (p *Policy) FindName(name string) *Peer { return p.byName[name] }
+
+// Peers returns the peers in the order of the file. The caller does not change the slice.
+func (p *Policy) Peers() []*Peer { return p.peers }
+
 // FindShared returns the peer whose shared secret has a key ID, or nil.
 func (p *Policy) FindShared(id handshake.KeyID) *Peer { return p.shared[id] }
 
