@@ -27,10 +27,8 @@ type adapter struct {
 	device       io.Closer                   // closes the device and its links; nil: close each link
 	readStats    func() deviceStats          // reads the counters of the device; nil if it has none
 	tallies      tallies                     // counters that the engines do not keep
-	pickCount    atomic.Uint32               // number of calls of pick, for round-robin
-	lastZoneID   atomic.Uint32               // the id of the newest protection zone
 	feedMu       sync.Mutex                  // guards EVD.feedCounts of every EVD
-	quals        atomic.Uint32               // counts the qualifiers that CreatePSPAny has tried
+	security     *security                   // keys and peers; nil in plaintext mode
 	refs         int                         // number of open IAs; guarded by adaptersMu
 	attr         IAAttr                      // its maximum numbers of objects apply to all opens together
 	objectCounts [HandleSRQ + 1]atomic.Int32 // number of existing objects, by kind
@@ -38,6 +36,14 @@ type adapter struct {
 	mapChecker   mappingChecker              // checks that memory is mapped
 	openIAs      iaSet                       // the open IAs
 	endReason    atomic.Pointer[error]       // the reason why the device stopped moving packets; nil while it works
+	numbering
+}
+
+// numbering has the numbers that an adapter gives out.
+type numbering struct {
+	pickCount  atomic.Uint32 // number of calls of pick, for round-robin
+	lastZoneID atomic.Uint32 // the id of the newest protection zone
+	quals      atomic.Uint32 // counts the qualifiers that CreatePSPAny has tried
 }
 
 var (
@@ -70,6 +76,9 @@ func acquire(key string, o Options, openLinks func() (device, error), aliases ..
 		}
 		if reason := a.endReason.Load(); reason != nil {
 			return nil, *reason
+		}
+		if err := a.security.allows(o.Security); err != nil {
+			return nil, err
 		}
 		a.refs++
 		return a, nil
@@ -150,13 +159,8 @@ func newAdapter(o Options, dev device) (*adapter, error) {
 	}
 	host.SetClock(progress.Now)
 	a := &adapter{host: host, device: dev.closer, readStats: dev.readStats, port: dev.links[0].Local().Port()}
-	for _, l := range dev.links {
-		d, err := newDriver(host, l)
-		if err != nil {
-			return nil, fmt.Errorf("dat: %w", err)
-		}
-		a.drivers = append(a.drivers, d)
-		a.engines.Add(&d.Driver)
+	if err := a.addEngines(o.Security, dev.links); err != nil {
+		return nil, err
 	}
 	a.arena = newArena(dev.links[0].Caps().Memory, o.Memory)
 	a.attr = a.adapterAttr()
@@ -168,6 +172,25 @@ func newAdapter(o Options, dev device) (*adapter, error) {
 	return a, nil
 }
 
+// addEngines makes an engine for each link, in secure mode if there is a key.
+func (a *adapter) addEngines(o Security, links []link.Link) (err error) {
+	if a.security, err = openSecurity(o); err != nil {
+		return err
+	}
+	a.security.secure(a.host)
+	for _, l := range links {
+		d, err := newDriver(a.host, l)
+		if err != nil {
+			a.security.stop()
+			a.security.forget()
+			return fmt.Errorf("dat: %w", err)
+		}
+		a.drivers = append(a.drivers, d)
+		a.engines.Add(&d.Driver)
+	}
+	return nil
+}
+
 // release drops one reference to the adapter. The last release closes the links and the device.
 func (a *adapter) release() error {
 	adaptersMu.Lock()
@@ -176,7 +199,9 @@ func (a *adapter) release() error {
 		return nil
 	}
 	delete(adapters, a.key)
+	a.security.stop() // first, because the worker gives its results to the engines and wakes their links
 	a.engines.Close()
+	a.security.forget()
 	a.mapChecker.close()
 	if a.device != nil {
 		return a.device.Close()

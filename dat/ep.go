@@ -30,12 +30,15 @@ type EP struct {
 	remote                 remote
 }
 
-// remote is the peer of a connection, and the flags of the connection request.
+// remote is the peer of a connection, and the flags of the connection request. In secure mode it has the key and the name
+// of the peer; a peer with a shared secret has no key.
 type remote struct {
 	addr  netip.Addr
 	port  uint64 // active side: the requested connection qualifier; passive side: the peer's port qualifier
 	qual  uint64 // both sides: the requested connection qualifier
 	flags ConnectFlags
+	key   PublicKey
+	name  string
 }
 
 // portQuals is the port qualifier of the newest endpoint.

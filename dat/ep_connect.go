@@ -23,7 +23,9 @@ func (ep *EP) completions(d *driver) wire.CompletionQueues {
 // that the peer passed to Accept. EventPeerRejected, EventNonPeerRejected, EventTimedOut, EventUnreachable and
 // EventDisconnected mean failure; the endpoint is then disconnected, and posted receives have been flushed (see Event).
 //
-// Errors: ErrInvalidParameter (no address, timeout 0, more than 256 bytes of private data), ErrInvalidAddress (no
+// On an adapter in secure mode, use ConnectWith with the key or the name of the peer.
+//
+// Errors: ErrInvalidParameter (no address, timeout 0, more than 256 bytes of private data, secure mode), ErrInvalidAddress (no
 // route), ErrInvalidState, ErrInsufficientResources.
 func (ep *EP) Connect(addr netip.Addr, qual ConnQual, timeout time.Duration, private []byte) error {
 	return ep.ConnectWith(addr, qual, ConnectConfig{Timeout: timeout, PrivateData: private})
@@ -35,6 +37,11 @@ type ConnectConfig struct {
 	PrivateData []byte        // delivered to the peer in CRParam.PrivateData; copied; at most 256 bytes
 	QoS         QoS           // QoSBestEffort; other values are ErrModelNotSupported
 	Flags       ConnectFlags  // ConnectMultipathRequired is ErrModelNotSupported
+	// PeerKey or PeerName says who the peer is; secure mode needs exactly one of them, and plaintext mode none. PeerKey is
+	// the public key of the peer. PeerName is a name in the file of peers (Security.PeersFile), which has the public key or
+	// the shared secret. DupConnect connects to the peer of the other endpoint, and takes neither.
+	PeerKey  PublicKey
+	PeerName string
 }
 
 // ConnectWith is Connect with a quality of service and flags (dat_ep_connect).
@@ -48,7 +55,7 @@ func (ep *EP) ConnectWith(addr netip.Addr, qual ConnQual, c ConnectConfig) error
 	if err := c.check(); err != nil {
 		return err
 	}
-	return ep.dial(remote{addr: addr.Unmap(), port: uint64(qual), flags: c.Flags}, c.Timeout, c.PrivateData)
+	return ep.dial(remote{addr: addr.Unmap(), port: uint64(qual), flags: c.Flags, key: c.PeerKey, name: c.PeerName}, c.Timeout, c.PrivateData)
 }
 
 // DupConnect is ConnectWith to the same address and qualifier, and with the same flags, as the connected endpoint dup
@@ -62,6 +69,9 @@ func (ep *EP) DupConnect(dup *EP, c ConnectConfig) error {
 	}
 	if c.Flags != ConnectDefault {
 		return fail(ErrInvalidParameter, "connect flags %#x: DupConnect uses the flags of the other endpoint", uint8(c.Flags))
+	}
+	if c.PeerKey != (PublicKey{}) || c.PeerName != "" {
+		return fail(ErrInvalidParameter, "PeerKey or PeerName: DupConnect connects to the peer of the other endpoint")
 	}
 	if err := c.check(); err != nil {
 		return err
@@ -80,6 +90,8 @@ func (c *ConnectConfig) check() error {
 		return fail(ErrInvalidParameter, "timeout 0: use a positive timeout, or a negative timeout to try for ever")
 	case c.Flags&^connectAll != 0:
 		return fail(ErrInvalidParameter, "unknown connect flags %#x", uint8(c.Flags))
+	case c.PeerKey != (PublicKey{}) && c.PeerName != "":
+		return fail(ErrInvalidParameter, "both PeerKey and PeerName: choose one")
 	case c.QoS != QoSBestEffort:
 		return fail(ErrModelNotSupported, "quality of service %#x: use QoSBestEffort", uint8(c.QoS))
 	case c.Flags&ConnectMultipathRequired != 0:
@@ -112,12 +124,17 @@ func (ep *EP) dial(peer remote, timeout time.Duration, private []byte) error {
 		return fail(ErrInvalidState, "the endpoint has no protection zone or no connect event dispatcher: set them with Modify")
 	}
 	peer.qual = peer.port
+	requester, err := ep.ia.a.security.identify(&peer)
+	if err != nil {
+		return err
+	}
 	d := ep.ia.a.pick()
 	path, err := d.link.Resolve(netip.AddrPortFrom(peer.addr, ep.ia.peerPort), uint16(ep.port))
 	if err != nil {
 		return datError(err)
 	}
-	dial := wire.Dial{Path: path, Host: peer.addr, Qual: peer.port, Port: ep.port, Timeout: timeout, Private: private, Completions: ep.completions(d)}
+	dial := wire.Dial{Path: path, Host: peer.addr, Qual: peer.port, Port: ep.port, Timeout: timeout, Private: private,
+		Completions: ep.completions(d), Requester: requester}
 	if err := ep.startConnection(d, peer, func(e *wire.Engine) error { return e.Connect(ep.conn, dial) }); err != nil {
 		return err
 	}

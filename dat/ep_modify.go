@@ -13,6 +13,9 @@ type EPParam struct {
 	// qualifier.
 	RemoteAddress netip.Addr
 	RemotePort    uint64
+	// PeerKey and PeerName are the public key and the name of the peer in secure mode, as in CRParam.
+	PeerKey  PublicKey
+	PeerName string
 
 	PZ                              *PZ
 	RecvEVD, RequestEVD, ConnectEVD *EVD
@@ -96,8 +99,10 @@ func (ep *EP) param() EPParam {
 	case !remoteDefined.has(p.State):
 	case h != nil && h.cr != nil:
 		p.RemoteAddress, p.RemotePort = h.cr.req.From.Addr(), h.cr.req.Port
+		p.PeerKey, p.PeerName = h.cr.req.PeerKey, h.cr.req.PeerName
 	default:
 		p.RemoteAddress, p.RemotePort = ep.remote.addr, ep.remote.port
+		p.PeerKey, p.PeerName = ep.remote.key, ep.remote.name
 	}
 	return p
 }

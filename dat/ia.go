@@ -44,7 +44,7 @@ func newIA(a *adapter, name string, o Options) (*IA, error) {
 		return nil, errors.Join(err, a.release())
 	}
 	a.openIAs.add(ia)
-	ia.log.Info("dat: opened", "mode", a.currentMode(), "address", a.attr.Address, "port", a.port, "queues", len(a.drivers), "offload", a.attr.Offload)
+	ia.log.Info("dat: opened", "mode", a.currentMode(), "address", a.attr.Address, "port", a.port, "queues", len(a.drivers), "offload", a.attr.Offload, "security", a.security.mode())
 	return ia, nil
 }
 

@@ -69,6 +69,7 @@ type IAAttr struct {
 	Port      uint16     // UDP port that the adapter receives on
 	Mode      string     // granted mode: zero-copy, copy, generic or udp; after OpenLink the mode of the caller's links
 	Offload   string     // offloads of the kernel in use, separated by a space: UDP_SEGMENT, UDP_GRO; "" if none
+	Secure    bool       // secure mode: connections are authenticated and encrypted
 	Queues    int        // receive queues in use
 	MaxPacket int        // UDP payload, in bytes
 
@@ -201,7 +202,7 @@ type ProviderAttr struct {
 // adapterAttr returns the attributes of the adapter. Name is empty, because it differs between opens.
 func (a *adapter) adapterAttr() IAAttr {
 	caps := a.drivers[0].link.Caps()
-	return IAAttr{VendorName: "datxdp", Address: a.address(), Port: a.port, Mode: caps.Mode, Offload: caps.Offload, Queues: len(a.drivers),
+	return IAAttr{VendorName: "datxdp", Address: a.address(), Port: a.port, Mode: caps.Mode, Offload: caps.Offload, Secure: a.security != nil, Queues: len(a.drivers),
 		MaxPacket: caps.MaxPayload, MaxEPs: maxEPs, MaxDTOPerEP: maxDTOs, MaxRDMAReadPerEPIn: maxReads,
 		MaxRDMAReadPerEPOut: maxReads, MaxEVDs: maxEVDs, MaxEVDQLen: maxEVDQLen, MaxIOVPerDTO: maxIOV,
 		MaxLMRs: maxLMRs, MaxLMRBlockSize: maxRegion, MaxLMRVirtualAddress: 1<<64 - 1, MaxPZs: maxPZs,

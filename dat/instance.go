@@ -23,6 +23,9 @@ func (o *Options) override(n ianame.Name) error {
 	o.Queues = cmp.Or(n.Queues, o.Queues)
 	o.Limits.GiveUp = cmp.Or(n.Silence, o.Limits.GiveUp)
 	o.NoOffload = o.NoOffload || n.NoOffload
+	o.Security.KeyFile = cmp.Or(n.Key, o.Security.KeyFile)
+	o.Security.PeersFile = cmp.Or(n.Peers, o.Security.PeersFile)
+	o.Security.Insecure = o.Security.Insecure || n.Insecure
 	if i := slices.Index(progressNames[:], n.Progress); i >= 0 {
 		o.Progress = Progress(i)
 	}

@@ -22,7 +22,7 @@ const NoAsyncEVD = -1
 
 // Options are the options of Open and OpenLink. The first open of a device and port in the process creates an adapter,
 // and later opens share that adapter. So the fields Queues, Memory, Progress, Limits and Wrap take effect only at the
-// first open. The other fields apply to each open.
+// first open. A later open with another Security fails. The other fields apply to each open.
 type Options struct {
 	// Port is the UDP port on which the adapter receives. 0 means DefaultPort. Over UDP, the value 0 also allows
 	// another port: if a different process has DefaultPort, the system picks a free port. IAAttr.Port and the log show
@@ -49,6 +49,8 @@ type Options struct {
 	AsyncEVD *EVD
 	// Limits are the timeouts of connections. The option "silence=30s" in a name overrides Limits.GiveUp.
 	Limits Limits
+	// Security says whether the adapter is in secure mode.
+	Security Security
 	// Wrap returns a link on top of a link of the device, such as a packet trace or a fault injector. Wrap is called
 	// once for each link of the device, before the first packet. When the adapter is closed, it closes the returned
 	// links first, and then the device. If Wrap is nil, the device's links are used directly.
@@ -101,7 +103,8 @@ const MaxName = 256
 //	auto:eth0,copy  like xdp:eth0,copy: with a mode, auto does not try UDP
 //
 // Options may follow the name. They override options in o: "xdp:eth0 port=4000 peerport=4000 queues=2 silence=30s
-// progress=busy". The option offload=off is for kernel UDP (Options.NoOffload).
+// progress=busy". The option offload=off is for kernel UDP (Options.NoOffload). The options key=FILE, peers=FILE and
+// insecure are for secure mode (Options.Security).
 //
 // IA.Query returns the granted mode. An adapter may be opened many times. Each open returns an IA of its own; closing
 // an IA does not affect the other IAs.
@@ -110,10 +113,11 @@ const MaxName = 256
 //
 //   - ErrProviderNotFound: there is no such device. The subtype is SubNameNotRegistered if the name is unknown.
 //   - ErrInvalidParameter: the name is not a valid description of a device, or AsyncQLen is negative and not
-//     NoAsyncEVD.
+//     NoAsyncEVD, or a file of Security is wrong, or the adapter is open with another Security.
 //   - ErrInvalidHandle: AsyncEVD is not an asynchronous EVD of this adapter.
 //   - ErrInsufficientResources: a resource of the system, or AsyncQLen, exceeds its limit.
 //   - ErrPrivilegesViolation: the system denies access.
+//   - ErrModelNotSupported: the processor cannot do secure mode, or the file of peers has a limit that is not enforced.
 func Open(name string, o Options) (*IA, error) {
 	if len(name) >= MaxName {
 		return nil, fail(errArg1, "a name of %d bytes; the maximum is %d", len(name), MaxName-1)

@@ -142,7 +142,7 @@ func TestLog(t *testing.T) {
 	v.expect(EventPeerRejected)
 	ok(t, a.ia.Close())
 	const to = ` ia=link peer=10.0.0.2 qualifier=3495 queue=0`
-	want := fmt.Sprintf(`level=INFO msg="dat: opened" ia=link mode=sim address=10.0.0.1 queues=1 offload=""
+	want := fmt.Sprintf(`level=INFO msg="dat: opened" ia=link mode=sim address=10.0.0.1 queues=1 offload="" security=plaintext
 level=DEBUG msg="dat: connecting"%[1]s
 level=INFO msg="dat: established"%[1]s
 level=WARN msg="dat: connection broke"%[1]s reason="closed by the peer: remote access refused: key, range, right or zone is wrong"

@@ -9,7 +9,7 @@ import (
 	"github.com/datxdp/datxdp/internal/identity"
 )
 
-const keygenHelp = `keygen makes keys for secure mode, which this version does not have yet.
+const keygenHelp = `keygen makes keys for secure mode (docs/SECURITY.md). The rows of datbench do not use it yet.
 
 It writes a new private key to FILE, with access for this user only, and prints the public key. That
 is the first word of this host's line in the file of peers of the other host. It replaces no file.
@@ -23,12 +23,10 @@ const keygenExamples = `  datbench keygen /etc/datxdp.key
   datbench keygen --public /etc/datxdp.key
   datbench keygen --psk peers`
 
-// keygenCommand is hidden until an adapter can use its keys.
 func (a *app) keygenCommand() *cobra.Command {
 	var secret, public bool
 	c := &cobra.Command{
 		Use:     "keygen FILE",
-		Hidden:  true,
 		Short:   "Make a private key or a shared secret for secure mode",
 		Long:    keygenHelp,
 		Example: keygenExamples,

@@ -1,0 +1,98 @@
+package dat
+
+import (
+	"os"
+	"testing"
+
+	"github.com/datxdp/datxdp/internal/simlink"
+)
+
+// opens reports whether a simulated adapter with the given Security opens, and whether it is secure.
+func opens(t *testing.T, s Security) (secure bool, err error) {
+	t.Helper()
+	ia, err := newSimWith(t, simlink.Config{}).open(0, Options{Security: s})
+	if err != nil {
+		return false, err
+	}
+	secure = must(ia.Query())(t).Secure
+	return secure, ia.Close()
+}
+
+// TestSecurityOptions: a key makes an adapter secure, wherever it comes from. What cannot be kept is refused.
+func TestSecurityOptions(t *testing.T) {
+	k := newKeyring(t)
+	key, peers := k.key("alice"), k.file("peers", k.line("bob", ""))
+	loose := k.key("loose")
+	ok(t, os.Chmod(loose, 0o644))
+	for _, tc := range []struct {
+		name   string
+		s      Security
+		secure bool
+		err    error
+	}{
+		{"nothing", Security{}, false, nil},
+		{"insecure", Security{Insecure: true}, false, nil},
+		{"key", Security{KeyFile: key}, true, nil},
+		{"key and peers", Security{KeyFile: key, PeersFile: peers}, true, nil},
+		{"peers without a key", Security{PeersFile: peers}, false, ErrInvalidParameter},
+		{"no file", Security{KeyFile: key + "x"}, false, ErrInvalidParameter},
+		{"no file of peers", Security{KeyFile: key, PeersFile: peers + "x"}, false, ErrInvalidParameter},
+		{"not a key", Security{KeyFile: peers}, false, ErrInvalidParameter},
+		{"others may read the key", Security{KeyFile: loose}, false, ErrInvalidParameter},
+		{"contradiction", Security{KeyFile: key, Insecure: true}, false, ErrInvalidParameter},
+		{"a limit", Security{KeyFile: key, PeersFile: k.file("limits", k.line("bob", "rate=5"))}, false, ErrModelNotSupported},
+		{"less access", Security{KeyFile: key, PeersFile: k.file("access", k.line("bob", "memory=read"))}, false, ErrModelNotSupported},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			secure, err := opens(t, tc.s)
+			if tc.err != nil {
+				wants(t, "open", err, tc.err)
+			} else if err != nil || secure != tc.secure {
+				t.Errorf("secure %v, error %v", secure, err)
+			}
+		})
+	}
+	t.Setenv("DATXDP_KEY", string(must(os.ReadFile(key))(t)))
+	if secure, err := opens(t, Security{}); !secure || err != nil {
+		t.Errorf("with a key in the environment: secure %v, error %v", secure, err)
+	}
+	if secure, err := opens(t, Security{Insecure: true}); secure || err != nil {
+		t.Errorf("insecure, with a key in the environment: secure %v, error %v", secure, err)
+	}
+}
+
+// TestSecurityOfLaterOpen: a later open of an adapter gets the mode and the keys that it names, or an error.
+func TestSecurityOfLaterOpen(t *testing.T) {
+	u := newUDP(t).(udp)
+	k := newKeyring(t)
+	key := " key=" + k.key("alice")
+	for _, tc := range []struct {
+		first, later string
+		want         error
+	}{
+		{"", "", nil},
+		{"", " insecure", nil},
+		{"", key, ErrInvalidParameter},
+		{key, "", nil},
+		{key, key, nil},
+		{key, " insecure", ErrInvalidParameter},
+		{key, " key=" + k.key("bob"), ErrInvalidParameter},
+	} {
+		name := "udp:" + u.addr(0).String()
+		first := must(Open(name+tc.first, Options{Port: u.port}))(t)
+		later, err := Open(name+tc.later, Options{Port: u.port})
+		if tc.want == nil {
+			if err != nil {
+				t.Errorf("%q after %q: %v", tc.later, tc.first, err)
+			} else if s := must(later.Query())(t).Secure; s != (tc.first == key) {
+				t.Errorf("%q after %q: secure %v", tc.later, tc.first, s)
+			}
+		} else {
+			wants(t, tc.later+" after "+tc.first, err, tc.want)
+		}
+		if err == nil {
+			ok(t, later.Close())
+		}
+		ok(t, first.Close())
+	}
+}

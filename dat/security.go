@@ -1,0 +1,128 @@
+package dat
+
+import (
+	"errors"
+	"io/fs"
+	"time"
+
+	"github.com/datxdp/datxdp/dat/internal/worker"
+	"github.com/datxdp/datxdp/internal/handshake"
+	"github.com/datxdp/datxdp/internal/identity"
+	"github.com/datxdp/datxdp/wire"
+)
+
+// Security says whether an adapter is in secure mode, and with which keys (docs/SECURITY.md). In secure mode, every
+// connection is authenticated and encrypted; an adapter in plaintext mode cannot connect to one in secure mode. An adapter
+// with a key is in secure mode. The files are read when the adapter is opened.
+type Security struct {
+	// KeyFile is the file with the private keys of this host, which "datbench keygen" makes. If it is empty, the file
+	// datxdp.key in $CREDENTIALS_DIRECTORY is used or, if there is none, the text in DATXDP_KEY. Without any key the adapter
+	// is in plaintext mode. The option "key=FILE" in a name overrides KeyFile.
+	KeyFile string
+	// PeersFile has a line for each host that may connect to this one, with its public key and its rights. If PeersFile is
+	// empty, nobody may connect, and this host can still connect to others. The option "peers=FILE" in a name overrides
+	// PeersFile.
+	PeersFile string
+	// Insecure selects plaintext mode although the environment has a key. It excludes the files. The option "insecure" in a
+	// name does the same.
+	Insecure bool
+}
+
+// PublicKey is the public key of a host in secure mode. The zero PublicKey stands for none.
+type PublicKey [32]byte
+
+// String returns the key in base64, as it is written in a file of peers, or "" for none.
+func (k PublicKey) String() string {
+	if k == (PublicKey{}) {
+		return ""
+	}
+	return identity.Text(handshake.PublicKey(k))
+}
+
+// security is the state of an adapter in secure mode.
+type security struct {
+	options Security // of the first open
+	store   *identity.Store
+	worker  *worker.Worker
+	now     func() time.Time
+}
+
+// openSecurity reads the keys and the peers, and starts the worker. It returns nil for plaintext mode.
+func openSecurity(o Security) (*security, error) {
+	if o.Insecure {
+		if o.KeyFile != "" || o.PeersFile != "" {
+			return nil, fail(ErrInvalidParameter, "insecure with a file of keys or peers: choose one of them")
+		}
+		return nil, nil
+	}
+	store, err := identity.Open(identity.Files{Key: o.KeyFile, Peers: o.PeersFile})
+	switch {
+	case errors.Is(err, identity.ErrNoKey) && o.PeersFile == "":
+		return nil, nil
+	case errors.Is(err, fs.ErrPermission):
+		return nil, fail(ErrPrivilegesViolation, "%v", err)
+	case err != nil:
+		return nil, fail(ErrInvalidParameter, "%v", err)
+	}
+	if err := checkSecurity(store); err != nil {
+		store.Close()
+		return nil, err
+	}
+	return &security{o, store, worker.New(), time.Now}, nil
+}
+
+// checkSecurity refuses what this version cannot do. A limit of a peer that nobody enforces would be a false promise.
+func checkSecurity(store *identity.Store) error {
+	if err := identity.CheckProcessor(); err != nil {
+		return fail(ErrModelNotSupported, "%v", err)
+	}
+	for _, p := range store.Current().Policy.Peers() {
+		if p.Limits() != (identity.Limits{Memory: identity.WriteAccess}) {
+			return fail(ErrModelNotSupported, "the line of peer %v has one of the words memory=, connections=, half-open=, rate=, bytes=, "+
+				"which this version does not enforce: remove it", p)
+		}
+	}
+	return nil
+}
+
+// secure puts a host into secure mode. s may be nil.
+func (s *security) secure(h *wire.Host) {
+	if s != nil {
+		h.Secure(wire.Security{Responder: s, Runner: s.worker})
+	}
+}
+
+// stop ends the worker. The engines must not be closed yet, and their links must be open. s may be nil.
+func (s *security) stop() {
+	if s != nil {
+		s.worker.Close()
+	}
+}
+
+// forget drops the shared secrets. s may be nil.
+func (s *security) forget() {
+	if s != nil {
+		s.store.Close()
+	}
+}
+
+// allows returns an error if an open with options o must not share the adapter, which is in another mode or has other
+// keys. An open without these options shares any adapter. s may be nil.
+func (s *security) allows(o Security) error {
+	open := Security{Insecure: true}
+	if s != nil {
+		open = s.options
+	}
+	if o == (Security{}) || o == open {
+		return nil
+	}
+	return fail(ErrInvalidParameter, "the adapter is open already in %s mode, or with other files: use the same key=, peers= and insecure", s.mode())
+}
+
+// mode returns a word for logs. s may be nil.
+func (s *security) mode() string {
+	if s != nil {
+		return "secure"
+	}
+	return "plaintext"
+}

@@ -1,0 +1,106 @@
+package dat
+
+import (
+	"crypto/rand"
+	"errors"
+
+	"github.com/datxdp/datxdp/internal/handshake"
+	"github.com/datxdp/datxdp/internal/identity"
+	"github.com/datxdp/datxdp/wire"
+)
+
+var errNoSecret = errors.New("dat: the shared secret was dropped")
+
+// identify finds out with which key the endpoint connects to peer, and completes peer.key and peer.name. In plaintext mode
+// it returns nil. s may be nil.
+func (s *security) identify(peer *remote) (wire.Requester, error) {
+	named := peer.key != (PublicKey{}) || peer.name != ""
+	switch {
+	case s == nil && named:
+		return nil, fail(ErrInvalidParameter, "PeerKey or PeerName on an adapter in plaintext mode: open the adapter with key=FILE")
+	case s == nil:
+		return nil, nil
+	case !named:
+		return nil, fail(ErrInvalidParameter, "the adapter is in secure mode: ConnectConfig.PeerKey or PeerName has to say who the peer is")
+	}
+	set := s.store.Current()
+	r := &requester{own: set.Keys.Connect(), server: handshake.PublicKey(peer.key)}
+	if peer.key == (PublicKey{}) {
+		p := set.Policy.FindName(peer.name)
+		if p == nil {
+			return nil, fail(ErrInvalidParameter, "the file of peers has no peer with the name %q", peer.name)
+		}
+		if p.ID().Form == handshake.NNpsk0 {
+			return r, r.share(p)
+		}
+		r.server = p.ID().Key
+	}
+	peer.key, peer.name = PublicKey(r.server), ""
+	if p := set.Policy.Find(identity.PublicID(r.server)); p != nil {
+		peer.name = p.String()
+	}
+	r.keyID = r.server.ID()
+	return r, nil
+}
+
+// requester implements wire.Requester: it makes the handshakes with one peer.
+type requester struct {
+	own    *handshake.PrivateKey
+	server handshake.PublicKey
+	shared *identity.Peer // the peer, if it has a shared secret; otherwise nil
+	keyID  handshake.KeyID
+}
+
+var _ wire.Requester = (*requester)(nil)
+
+// share makes the requester use the shared secret of a peer.
+func (r *requester) share(p *identity.Peer) error {
+	var k handshake.SharedKey
+	defer k.Wipe()
+	if !p.Secret(&k) {
+		return fail(ErrInvalidState, "%v", errNoSecret)
+	}
+	r.shared, r.keyID = p, k.ID()
+	return nil
+}
+
+// Form implements wire.Requester.
+func (r *requester) Form() (form byte, keyID [4]byte) {
+	if r.shared != nil {
+		return byte(handshake.NNpsk0), r.keyID
+	}
+	return byte(handshake.IK), r.keyID
+}
+
+// Request implements wire.Requester. It is called by the worker.
+func (r *requester) Request(prologue, payload []byte) (message []byte, f wire.Finisher, err error) {
+	t := handshake.Terms{Own: r.own, Server: r.server, Prologue: prologue}
+	var secret handshake.SharedKey
+	defer secret.Wipe()
+	if r.shared != nil {
+		if !r.shared.Secret(&secret) {
+			return nil, nil, errNoSecret
+		}
+		t.Shared = &secret
+	}
+	h, message, err := handshake.Request(&t, rand.Reader, nil, payload)
+	if err != nil {
+		return nil, nil, err
+	}
+	return message, finisher{h}, nil
+}
+
+// finisher implements wire.Finisher.
+type finisher struct{ handshake *handshake.Requester }
+
+// Finish implements wire.Finisher.
+func (f finisher) Finish(message []byte, send, receive *[32]byte) (payload []byte, err error) {
+	var s handshake.Secrets
+	defer s.Wipe()
+	payload, err = f.handshake.Finish(nil, message, &s)
+	*send, *receive = s.Send, s.Receive
+	return payload, err
+}
+
+// Forget implements wire.Finisher.
+func (f finisher) Forget() { f.handshake.Forget() }
