@@ -352,4 +352,14 @@ func (c *Conn) LocalAddr() net.Addr { return c.local }
 // RemoteAddr implements net.Conn. It returns a *net.TCPAddr; the port of a client is made up.
 func (c *Conn) RemoteAddr() net.Addr { return c.remote }
 
+// Peer returns the public key and the name of the peer in secure mode, as in dat.EPParam. It returns zero values in
+// plaintext mode, and after Close.
+func (c *Conn) Peer() (key dat.PublicKey, name string) {
+	p, err := c.ep.Query()
+	if err != nil { // the endpoint is freed
+		return dat.PublicKey{}, ""
+	}
+	return p.PeerKey, p.PeerName
+}
+
 var _ net.Conn = (*Conn)(nil)

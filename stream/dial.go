@@ -19,6 +19,10 @@ type Dialer struct {
 	Adapter string        // name of the adapter: xdp:INTERFACE, udp:ADDRESS or auto:INTERFACE
 	IA      *dat.IA       // an adapter that the caller has opened and closes later, in place of Adapter
 	Timeout time.Duration // longest time for a connection; 0 means 10 seconds
+
+	// PeerKey or PeerName says who the peer is, as in dat.ConnectConfig. An adapter in secure mode needs one of them.
+	PeerKey  dat.PublicKey
+	PeerName string
 }
 
 // Dial connects to the stream service at address, which is host:port. The context bounds the time until the connection
@@ -94,7 +98,7 @@ func (d *Dialer) connect(ctx context.Context, remote *net.TCPAddr) (*Conn, error
 	defer s.release()
 	end := time.Now().Add(timeout)
 	for pause := minPause; ; pause = min(2*pause, maxPause) {
-		c, err := s.dial(ctx, remote, time.Until(end))
+		c, err := s.dial(ctx, remote, dat.ConnectConfig{Timeout: time.Until(end), PeerKey: d.PeerKey, PeerName: d.PeerName})
 		if err != errBacklog || time.Until(end) < pause {
 			return c, err
 		}
@@ -123,14 +127,14 @@ func sleep(ctx context.Context, d time.Duration) error {
 }
 
 // dial makes one attempt.
-func (s *stack) dial(ctx context.Context, remote *net.TCPAddr, timeout time.Duration) (*Conn, error) {
+func (s *stack) dial(ctx context.Context, remote *net.TCPAddr, how dat.ConnectConfig) (*Conn, error) {
 	s.another()
 	c, err := s.newConn(remote)
 	if err != nil {
 		return nil, err
 	}
 	c.active = true
-	if err = c.establish(ctx, timeout); err != nil {
+	if err = c.establish(ctx, how); err != nil {
 		c.mu.Lock()
 		c.closed = true
 		c.mu.Unlock()
@@ -141,12 +145,13 @@ func (s *stack) dial(ctx context.Context, remote *net.TCPAddr, timeout time.Dura
 }
 
 // establish connects to c.remote.
-func (c *Conn) establish(ctx context.Context, timeout time.Duration) (err error) {
+func (c *Conn) establish(ctx context.Context, how dat.ConnectConfig) (err error) {
 	if c.local, err = c.stack.address(); err != nil {
 		return err
 	}
 	addr := c.remote.AddrPort()
-	if err := c.ep.Connect(addr.Addr(), dat.ConnQual(addr.Port()), max(timeout, time.Millisecond), hello(c.in.first.remote())); err != nil {
+	how.Timeout, how.PrivateData = max(how.Timeout, time.Millisecond), hello(c.in.first.remote())
+	if err := c.ep.ConnectWith(addr.Addr(), dat.ConnQual(addr.Port()), how); err != nil {
 		return setupError(err)
 	}
 	defer context.AfterFunc(ctx, func() {

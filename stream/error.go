@@ -69,6 +69,9 @@ func (c *Conn) endOf(ev *dat.Event) error {
 	case dat.EventUnreachable:
 		return failed(syscall.EHOSTUNREACH, "is %v the right address?", c.remote.IP)
 	case dat.EventTimedOut:
+		if ev.BreakReason != 0 {
+			return failed(syscall.ETIMEDOUT, "%v", ev.BreakReason)
+		}
 		return failed(syscall.ETIMEDOUT, "is a server running at %v, and reachable?", c.remote)
 	default:
 		if ev.BreakReason&^dat.BreakByPeer == dat.BreakTimeout {
