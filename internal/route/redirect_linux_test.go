@@ -33,6 +33,9 @@ func TestForgedRedirectChangesNoRoute(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
 			gateways := w.addRedirectRoute(c)
+			if c.multipath {
+				c.dst = w.destinationVia(c.gateway, c.dst)
+			}
 			h := w.resolve(c.dst.String())
 			w.acceptRedirect(c)
 			got, err := w.table.lookup(c.dst)
@@ -71,7 +74,7 @@ func (w *world) addRedirectRoute(c redirectCase) map[netip.Addr]bool {
 		second := netip.MustParseAddr("10.73.0.77")
 		gateways[second] = true
 		r.LinkIndex, r.Gw = 0, nil
-		for _, g := range []netip.Addr{c.gateway, second} { // the kernel accepts redirects of the first only, which it uses
+		for _, g := range []netip.Addr{c.gateway, second} {
 			r.MultiPath = append(r.MultiPath, &netlink.NexthopInfo{LinkIndex: w.table.index, Gw: g.AsSlice()})
 		}
 	}
@@ -79,25 +82,56 @@ func (w *world) addRedirectRoute(c redirectCase) map[netip.Addr]bool {
 	return gateways
 }
 
+// destinationVia returns the first destination from dst on for which the kernel uses the gateway. It chooses one of two
+// gateways by a hash of the addresses, whose key differs from boot to boot, and accepts redirects of that one only.
+func (w *world) destinationVia(gateway, dst netip.Addr) netip.Addr {
+	w.Helper()
+	for ; ; dst = dst.Next() {
+		r, err := routeGet(w.nl[lab.A], dst, &netlink.RouteGetOptions{SrcAddr: lab.A.Addr4().AsSlice()})
+		w.must(err)
+		if wayOf(dst, &r).via == gateway {
+			return dst
+		}
+	}
+}
+
 // acceptRedirect sends forged redirects from side B until the kernel of side A uses the other host as the next hop.
 func (w *world) acceptRedirect(c redirectCase) {
 	w.Helper()
 	w.on(lab.A, func() error { return labtest.SetNeighbour(lab.Interface, c.foe, net.HardwareAddr{2, 0, 0, 0, 0, 0x66}) })
+	targets := w.redirectTargets(c)
 	w.until("the kernel accepts the redirect", func() bool {
-		w.on(lab.B, func() error { return forgeRedirect(c) })
+		for _, target := range targets {
+			w.on(lab.B, func() error { return forgeRedirect(c, target) })
+		}
 		r, err := routeGet(w.nl[lab.A], c.dst, &netlink.RouteGetOptions{OifIndex: w.table.index})
 		return err == nil && wayOf(c.dst, &r).via == c.foe
 	})
 }
 
+// redirectTargets returns addresses of side A. With two gateways, the kernel keeps a redirect for one of them, by a hash
+// of the addresses of the ICMP packet. A few more addresses make sure that it is the first gateway for one of them.
+func (w *world) redirectTargets(c redirectCase) []net.IPAddr {
+	w.Helper()
+	if c.gateway.Is6() {
+		return []net.IPAddr{{IP: net.ParseIP("fe80::a"), Zone: lab.Interface}}
+	}
+	targets := []net.IPAddr{{IP: lab.A.Addr4().AsSlice()}}
+	for last := byte(101); c.multipath && last < 117; last++ {
+		ip := net.IPv4(10, 73, 0, last)
+		w.must(w.nl[lab.A].AddrAdd(w.veth[lab.A], &netlink.Addr{IPNet: &net.IPNet{IP: ip, Mask: net.CIDRMask(24, 32)}}))
+		targets = append(targets, net.IPAddr{IP: ip})
+	}
+	return targets
+}
+
 // forgeRedirect sends an ICMP redirect with the source address of the gateway (RFC 792; RFC 4861 §4.5).
-func forgeRedirect(c redirectCase) error {
-	network, target := "ip4:icmp", net.IPAddr{IP: lab.A.Addr4().AsSlice()}
+func forgeRedirect(c redirectCase, target net.IPAddr) error {
+	network := "ip4:icmp"
 	source := net.IPAddr{IP: c.gateway.AsSlice()}
 	message := redirect4(c)
 	if c.gateway.Is6() {
 		network, message = "ip6:ipv6-icmp", redirect6(c)
-		target = net.IPAddr{IP: net.ParseIP("fe80::a"), Zone: lab.Interface}
 		source.Zone = lab.Interface
 	}
 	conn, err := net.DialIP(network, &source, &target)
