@@ -65,8 +65,9 @@ const (
 	// With a regular system call on a busy machine, the 64-byte round trip rises from 6 us to milliseconds.
 	rawKick = 64
 
-	// bindTimeout limits the retries of a bind. A kernel worker frees a queue about 25 ms after its socket was closed.
-	bindTimeout = time.Second
+	// bindTimeout limits the retries of a bind. A kernel worker frees a queue about 25 ms after its socket was closed. The
+	// worker needs the lock of routing netlink, which others may hold for longer than a second.
+	bindTimeout = 3 * time.Second
 	bindPause   = 2 * time.Millisecond
 
 	// proofTimeout is how long the driver may take to transmit the frame that proves the transmit side. proofPause is
