@@ -26,6 +26,7 @@ var short = map[string]string{
 	"gonum/plot":        "gonum.org/v1/plot",
 	"gopacket":          "github.com/gopacket/gopacket",
 	"client_golang":     "github.com/prometheus/client_golang",
+	"prometheus/common": "github.com/prometheus/common",
 	"cobra":             "github.com/spf13/cobra",
 	"pflag":             "github.com/spf13/pflag",
 	"hdrhistogram-go":   "github.com/HdrHistogram/hdrhistogram-go",

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,6 +24,8 @@ type Exporter struct {
 	debug       chan struct{} // has one token for each debug page in progress
 	pageSlot    chan struct{} // has a token while a page of connections waits or is written; guards lastPageEnd
 	lastPageEnd time.Time     // end of the last page of connections
+	metrics     metricsPage
+	changes     atomic.Uint64 // number of adapters added and removed
 
 	mu    sync.Mutex // guards shown
 	shown map[string]*dat.IA
@@ -32,6 +35,7 @@ type Exporter struct {
 func New() *Exporter {
 	e := &Exporter{registry: prometheus.NewRegistry(), debug: make(chan struct{}, maxPages), pageSlot: make(chan struct{}, 1),
 		shown: map[string]*dat.IA{}}
+	e.metrics.exporter, e.metrics.slot = e, make(chan struct{}, 1)
 	e.registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
@@ -53,11 +57,13 @@ func (e *Exporter) Add(name string, ia *dat.IA) (remove func(), err error) {
 		return nil, fmt.Errorf("exporter: an adapter cannot be exported as %q, use another name: %w", name, err)
 	}
 	e.shown[name] = ia
+	e.changes.Add(1)
 	return sync.OnceFunc(func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		delete(e.shown, name)
 		e.registry.Unregister(c)
+		e.changes.Add(1)
 	}), nil
 }
 

@@ -11,17 +11,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-
 	"github.com/datxdp/datxdp/dat"
 )
 
-// The maximum numbers of concurrent scrapes and debug pages, and the maximum time of a scrape.
-const (
-	maxScrapes    = 8
-	scrapeTimeout = 10 * time.Second
-	maxPages      = 8
-)
+// maxPages is the maximum number of concurrent debug pages.
+const maxPages = 8
 
 // walkInterval is the minimum time between two answers to requests for /debug/connections. Without this limit, clients
 // could slow the data path, because each answer visits every connection of every adapter.
@@ -41,16 +35,17 @@ const index = `<!DOCTYPE html>
 // Handler returns a handler for scrapes (/metrics) and debug pages: /debug/connections, /debug/vars (expvar),
 // /debug/pprof/, and an index at /.
 //
-// Three limits protect the process. While 8 scrapes are in progress, further scrapes are answered with status 503.
-// While 8 debug pages are in progress, further requests for debug pages are answered in the same way. Pages of
-// connections are written one at a time, and each begins at least a second after the end of the previous page; other
-// requests for such pages wait.
+// Three limits protect the process. Metrics are collected at most once a second, and also after an adapter was added or
+// removed: requests at the same time share one collection, and its page is served again for a second. A request is
+// answered with status 503 if the collection takes longer than 10 seconds. A query is ignored: the page has all
+// metrics. While 8 debug pages are in progress, further requests for debug pages are answered with status 503. Pages
+// of connections are written one at a time, and each begins at least a second after the end of the previous page;
+// other requests for such pages wait.
 //
 // Profiles and addresses are confidential: serve them only to clients that may see them.
 func (e *Exporter) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(e.registry, promhttp.HandlerOpts{
-		MaxRequestsInFlight: maxScrapes, Timeout: scrapeTimeout}))
+	mux.Handle("GET /metrics", &e.metrics)
 	mux.Handle("/debug/", e.limitConcurrent(e.debugPages()))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
