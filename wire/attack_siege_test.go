@@ -37,7 +37,7 @@ type siege struct {
 	in, out             traffic // packets from the foe, and packets to the foe
 	guise               *guise
 	path                link.Path
-	raw                 [2048]byte // the packet being built
+	raw                 [9216]byte // the packet being built
 }
 
 // traffic counts packets.

@@ -172,14 +172,15 @@ type receiver struct {
 	held    earlyFrames // frames that early occupies
 	nextPSN seq.Num     // PSN expected next
 	epoch   proto.Flags // epoch of the peer's packets: proto.Epoch or 0
-	// notReady is true if the packet with PSN nextPSN has arrived and found no receive. skippedChunks is the number of
-	// chunks of that packet that are already consumed.
-	notReady      bool
-	skippedChunks int32
-	newestTS      uint32           // latest time stamp of a packet of this epoch
-	early         reassembly.Queue // packets that came before their turn
-	echo          echo
-	target        targetCache
+	// notReady is true if the packet with PSN nextPSN has arrived and found no receive. consumed is how many bytes of
+	// that packet's body are already consumed, and consumedOps how many operations of the peer end in them.
+	notReady    bool
+	consumedOps uint16
+	consumed    int32
+	newestTS    uint32           // latest time stamp of a packet of this epoch
+	early       reassembly.Queue // packets that came before their turn
+	echo        echo
+	target      targetCache
 
 	msn    seq.Num // messages received
 	off    uint32  // bytes received of the current message

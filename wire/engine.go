@@ -163,7 +163,8 @@ func (e *Engine) takeIncoming() (n int) {
 // Next returns when Poll must be called again if no packet arrives: the time of the last Poll if work is left.
 func (e *Engine) Next() Time {
 	e.mustOwn()
-	if !e.sched.empty() || !e.sched.due.empty() || len(e.acks) > 0 || e.rings.Load() != 0 || e.incoming.waiting() > 0 || e.secure && e.results.waiting() {
+	if !e.sched.empty() || !e.sched.due.empty() || len(e.acks) > 0 || len(e.dirty) > 0 || e.rings.Load() != 0 || e.incoming.waiting() > 0 ||
+		e.secure && e.results.waiting() {
 		return e.now
 	}
 	next := e.portReports.next(e.now)
@@ -202,7 +203,7 @@ func (e *Engine) takePosts(c *Conn) bool {
 		e.sched.addPosts(c.sq.count())
 		c.grantCredit()
 		c.schedule()
-		return !e.sched.ready.empty() || e.sched.mayPartial() || c.ack.immediate
+		return !e.sched.ready.empty() || e.sched.mayPartial() || c.ack.immediate || len(e.dirty) > 0
 	case Closed:
 		c.flushWork(StatusFlushed)
 		return len(e.dirty) > 0

@@ -64,7 +64,7 @@ func (c *Conn) enterEpoch(h *proto.Header) bool {
 		if !newer {
 			return false
 		}
-		if r.notReady { // a packet that waits for a receive is partly consumed, so it must not be cut again
+		if r.notReady || r.consumed > 0 { // a packet that waits for a receive is partly consumed, so it must not be cut again
 			c.wantAckNow()
 			return false
 		}

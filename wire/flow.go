@@ -69,25 +69,33 @@ func (c *Conn) noteCredit() {
 // grantCredit requests an Ack if enough receives were posted since the last packet left. If a held packet waited for a
 // receive and now has one, grantCredit first consumes that packet.
 func (c *Conn) grantCredit() {
-	r := &c.recv
-	if r.notReady && !c.mustWait() {
-		r.notReady = false
-		c.wantAckNow()
-		c.takeEarly()
-		c.countRecv()       // also if the held packet was evicted meanwhile
-		c.eng.allowFaults() // the caller may be outside of Poll
-		if !c.alive() {
-			return
-		}
+	if c.recv.notReady && !c.mustWait() {
+		c.takeWaiting()
 	}
-	if c.noCredit {
+	if c.noCredit || !c.alive() {
 		return
 	}
+	r := &c.recv
 	news := c.grantableCredit().Sub(c.flow.grantedCredit)
 	if news <= 0 {
 		return
 	}
 	if c.flow.grantedCredit.LessEq(r.msn) || news >= max(int(c.rq.depth/4), 1) && c.lowCredit.Load() {
+		c.wantAckNow()
+	}
+}
+
+// takeWaiting consumes the held packet that waited for a receive. If the packet was evicted meanwhile, the peer has to
+// send it again. takeWaiting requests an Ack, unless a later message of the same packet finds no receive: then an Ack
+// would say what the peer already knows. So a packet with hundreds of messages does not cause an Ack for each of them.
+func (c *Conn) takeWaiting() {
+	r := &c.recv
+	psn := r.nextPSN
+	r.notReady = false
+	c.takeEarly()
+	c.countRecv()       // also if the held packet was evicted
+	c.eng.allowFaults() // the caller may be outside of Poll
+	if c.alive() && !(r.notReady && r.nextPSN == psn) {
 		c.wantAckNow()
 	}
 }

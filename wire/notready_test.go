@@ -23,7 +23,9 @@ func TestNotReady(t *testing.T) {
 		src.fill(r)
 		for i := range count { // a write of the same bytes precedes each message
 			at := i * size
-			a.post(ca, ca.PostWrite(src.seg(at, size), uint64(2*i), window.at(at), 0))
+			for !a.post(ca, ca.PostWrite(src.seg(at, size), uint64(2*i), window.at(at), 0)) {
+				w.step()
+			}
 			for !a.post(ca, ca.PostSend(src.seg(at, size), uint64(2*i+1), 0)) {
 				w.step()
 			}

@@ -193,22 +193,29 @@ func (c *Conn) receiveData(h *proto.Header, bufs []link.Buf, end int) (kept bool
 		c.ack.immediate = true
 	case d == 0:
 		r.echo.stamp, r.echo.arrivedAt = h.TS, e.now
-		if r.early.At(r.nextPSN, r.nextPSN) != nil { // a held copy of this packet found no receive: try that copy again
-			e.stats.Duplicates++
-			c.takeEarly()
-			return false
-		}
-		switch {
-		case c.consumePacket(bufs, end):
-			c.takeEarly()
-		case c.alive(): // the packet found no receive
-			return c.holdEarly(h.PSN, bufs, end)
-		}
+		kept = c.receiveNext(h, bufs, end)
+		c.ack.immediate = c.ack.immediate || r.notReady
+		return kept
 	default:
 		c.ack.immediate = true
 		return c.holdEarly(h.PSN, bufs, end)
 	}
 	return false
+}
+
+// receiveNext consumes a data packet whose turn has come. It holds the packet if a message in it finds no receive.
+func (c *Conn) receiveNext(h *proto.Header, bufs []link.Buf, end int) (kept bool) {
+	r := &c.recv
+	if r.early.At(r.nextPSN, r.nextPSN) != nil { // a held copy of this packet found no receive: try that copy again
+		c.eng.stats.Duplicates++
+		c.takeEarly()
+		return false
+	}
+	if c.consumePacket(bufs, end) {
+		c.takeEarly()
+		return false
+	}
+	return c.alive() && c.holdEarly(h.PSN, bufs, end) // if the connection is alive, the packet found no receive
 }
 
 // consumePacket handles the chunks of a packet whose turn has come. The result allHandled is true if it has handled all
@@ -232,20 +239,18 @@ func (c *Conn) consumePacket(bufs []link.Buf, end int) (allHandled bool) {
 // connection.
 func (c *Conn) takeChunks(in *intake, bufs []link.Buf, end int) bool {
 	var r cursor
-	ch := &in.chunk
+	ch, first := &in.chunk, c.recv.consumed == 0
 	r.open(bufs, end)
-	for n := 0; r.bytesLeft > 0; n++ {
-		fault := proto.ReasonProtocol
+	if !first && !c.skipConsumed(in, &r) {
+		return false
+	}
+	for ; r.bytesLeft > 0; first = false {
+		fault, left := proto.ReasonProtocol, r.bytesLeft
 		if r.chunk(ch) {
 			switch {
-			case n < int(c.recv.skippedChunks):
-				r.skip(ch.Len)
-				fault = proto.ReasonNone
-			case ch.Op == proto.OpReady && n > 0: // only the first chunk may be Ready
+			case ch.Op == proto.OpReady && !first: // only the first chunk may be Ready
 			case needsReceive(ch) && c.mustWait():
-				c.recv.skippedChunks, c.recv.notReady, c.ack.immediate = int32(n), true, true
-				c.eng.stats.NotReadySent++
-				c.countRecv()
+				c.awaitReceive(end-proto.HeaderSize-left, in.done)
 				return false
 			default:
 				c.recv.notReady = c.recv.notReady && !needsReceive(ch)
@@ -271,11 +276,32 @@ func (c *Conn) takeChunks(in *intake, bufs []link.Buf, end int) bool {
 	return true
 }
 
+// skipConsumed skips the bytes of a packet that are already consumed, so that messages which wait for receives do not
+// cause a packet to be parsed from its start each time. The peer sends the same bytes again, except for the numbers in
+// the header. If the packet is shorter than what was consumed, skipConsumed breaks the connection and reports false.
+func (c *Conn) skipConsumed(in *intake, r *cursor) bool {
+	in.done = int(c.recv.consumedOps)
+	if int(c.recv.consumed) > r.bytesLeft {
+		c.rejectPacket(proto.ReasonProtocol, &in.chunk, in.done)
+		return false
+	}
+	r.skip(int(c.recv.consumed))
+	return true
+}
+
+// awaitReceive remembers how much of the next packet is consumed, because the message after that finds no receive. The
+// arguments are the number of bytes of the body, and the number of operations of the peer that end in them.
+func (c *Conn) awaitReceive(consumed, ops int) {
+	c.recv.notReady, c.recv.consumed, c.recv.consumedOps = true, int32(consumed), uint16(ops)
+	c.eng.stats.NotReadySent++
+	c.countRecv()
+}
+
 // endPacket moves on to the next packet.
 func (c *Conn) endPacket() {
 	c.countRecv()
 	c.recv.nextPSN++
-	c.recv.skippedChunks = 0
+	c.recv.consumed, c.recv.consumedOps = 0, 0
 }
 
 // rejectPacket breaks the connection because of chunk ch. opsDone is the number of the peer's operations that the
