@@ -46,7 +46,7 @@ func (s *Session) updateDue(now clock.Time) bool {
 // the key before is dropped.
 func (s *Session) mayUpdate() bool {
 	r := &s.recv
-	return s.send.phase == r.phase && r.next > 0 && !r.before.exists()
+	return s.send.phase == r.phase && r.next > r.first && !r.before.exists()
 }
 
 // advance moves the sending direction to the next phase.

@@ -14,6 +14,8 @@ type Config struct {
 	// Leads is set at the end that starts key updates: the requester.
 	Leads  bool
 	Limits Limits
+	// First is the counter of the first packets of both directions. It is 0 except in tests.
+	First uint64
 	// Cipher makes a cipher of a key of 16 bytes. nil means AES-128-GCM.
 	Cipher func(key []byte) (cipher.AEAD, error)
 }
@@ -59,6 +61,8 @@ func New(c *Config, now clock.Time) (*Session, error) {
 	s.send.chain, s.recv.chain = chain{*c.Send, newCipher}, chain{*c.Receive, newCipher}
 	clear(c.Send[:])
 	clear(c.Receive[:])
+	s.send.counter, s.send.first = c.First, c.First
+	s.recv.next, s.recv.first = c.First, c.First
 	var err error
 	if s.send.key, err = s.send.derive(); err != nil {
 		return nil, err
