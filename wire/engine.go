@@ -238,8 +238,9 @@ func (e *Engine) Close() {
 			e.endLinger(int32(i), l)
 		}
 	}
-	e.forgetAllRejected()
 	e.endHandshakes()
+	e.flush() // the Rejects need their paths, which forgetAllRejected releases
+	e.forgetAllRejected()
 	e.endWaits(true)
 	e.publish()
 	e.link.Free(e.toFree)

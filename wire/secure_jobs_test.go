@@ -91,3 +91,37 @@ func TestSecureJobsOnGoroutines(t *testing.T) {
 		}
 	}
 }
+
+// An engine that closes must still send the Rejects whose jobs are done.
+func TestSecureRejectAtClose(t *testing.T) {
+	w := newSecureWorld(t, simlink.Config{Seed: 4, Delay: time.Microsecond}, Limits{}, usual, 0)
+	hold := &heldJobs{}
+	w.runner = hold
+	a, b := w.addNode(netip.MustParseAddrPort("10.0.0.1:17473")), w.addNode(netip.MustParseAddrPort("10.0.0.2:17473"))
+	if err := b.host.Listen(service, b); err != nil {
+		t.Fatal(err)
+	}
+	c := a.host.NewConn(plain)
+	w.dial(a, b, c, nil)
+	for len(b.arrived) == 0 {
+		w.run(10 * time.Millisecond)
+		hold.run()
+	}
+	path, err := b.link.Resolve(b.arrived[0].From, 1)
+	if err == nil {
+		err = b.eng.Reject(b.arrived[0], path, nil)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	hold.run()
+	b.eng.Close()
+	b.down = true
+	if b.link.Paths() != 0 || len(b.eng.requests) != 0 {
+		t.Errorf("%d paths, %d requests left", b.link.Paths(), len(b.eng.requests))
+	}
+	w.run(10 * time.Millisecond)
+	hold.run()
+	w.until("the answer", time.Second, func() bool { return c.State() == Closed })
+	w.want(a.connect, KindPeerRejected)
+}
