@@ -33,35 +33,35 @@ var linkTopics = []string{"dat_ia_open", "dat_ia_query", "dat_ia_close", "dat_ev
 	"dat_psp_create", "dat_ep_connect", "dat_ep_disconnect", "dat_lmr_create", "dat_lmr_free", "dat_ep_post_send", "dat_ep_post_recv",
 	"dat_ep_post_rdma_write", "dat_ep_post_rdma_read", "dat_ib_post_rdma_write_immed", "dat_ib_post_fetch_and_add", "errors", "flush", "ordering"}
 
-// TestConformance checks every rule over every link that this host has. With -short, it still checks all rules over the
-// simulated link, but over other links it checks only the rules of linkTopics.
+// secureTopics has the topics that depend most on secure mode: connections, their ends, and the order of data.
+var secureTopics = []string{"dat_ia_close", "dat_psp_create", "dat_ep_connect", "dat_ep_disconnect", "dat_ep_post_send", "dat_ep_post_recv",
+	"dat_ep_post_rdma_write", "flush", "ordering"}
+
+// TestConformance checks every rule over every link that this host has, in plaintext mode and in secure mode. With -short,
+// it still checks all rules over the simulated link, but over other links it checks only the rules of linkTopics, and in
+// secure mode only those of secureTopics over the simulated link.
 func TestConformance(t *testing.T) {
 	var failed atomic.Int32
 	all, rules := conformance(), 0
 	for _, tr := range transports {
-		if testing.Short() && tr.name == plainUDP {
+		topics := linkTopics
+		if !testing.Short() || tr.name == "sim" {
+			topics = nil
+		}
+		if !testing.Short() || tr.name != plainUDP {
+			t.Run(tr.name, func(t *testing.T) { conform(t, tr, topics, &failed) })
+		}
+	}
+	for _, tr := range transports {
+		topics := secureTopics
+		if !testing.Short() {
+			topics = nil
+		} else if tr.name != "sim" {
 			continue
 		}
-		t.Run(tr.name, func(t *testing.T) {
-			defer warmDevices.end()
-			for _, p := range all {
-				if testing.Short() && tr.name != "sim" && !slices.Contains(linkTopics, p.of) {
-					continue
-				}
-				t.Run(p.of, func(t *testing.T) {
-					for _, r := range p.rules {
-						t.Run(r.name, func(t *testing.T) {
-							t.Cleanup(func() {
-								if t.Failed() {
-									failed.Add(1)
-								}
-							})
-							warmDevices.begin()
-							r.test(t, tr.make(t))
-						})
-					}
-				})
-			}
+		t.Run("secure "+tr.name, func(t *testing.T) {
+			useSharedKeys(t)
+			conform(t, tr, topics, &failed)
 		})
 	}
 	for _, p := range all {
@@ -69,6 +69,29 @@ func TestConformance(t *testing.T) {
 	}
 	if os.Getenv("DATXDP_CONFORMANCE") != "" {
 		fmt.Printf("%d rules, %d failures\n", rules, failed.Load())
+	}
+}
+
+// conform checks the rules of topics over a link; nil means all topics.
+func conform(t *testing.T, tr transport, topics []string, failed *atomic.Int32) {
+	defer warmDevices.end()
+	for _, p := range conformance() {
+		if topics != nil && !slices.Contains(topics, p.of) {
+			continue
+		}
+		t.Run(p.of, func(t *testing.T) {
+			for _, r := range p.rules {
+				t.Run(r.name, func(t *testing.T) {
+					t.Cleanup(func() {
+						if t.Failed() {
+							failed.Add(1)
+						}
+					})
+					warmDevices.begin()
+					r.test(t, tr.make(t))
+				})
+			}
+		})
 	}
 }
 
@@ -88,9 +111,9 @@ func TestConformanceNames(t *testing.T) {
 			names[r.name] = true
 		}
 	}
-	for _, name := range linkTopics {
+	for _, name := range slices.Concat(linkTopics, secureTopics) {
 		if !topics[name] {
-			t.Errorf("linkTopics has %s, which is no topic", name)
+			t.Errorf("linkTopics or secureTopics has %s, which is no topic", name)
 		}
 	}
 }

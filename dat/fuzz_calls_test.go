@@ -51,7 +51,8 @@ var calls = []func(c *fuzzCaller) error{
 	func(c *fuzzCaller) error { return pick(c, c.eps).Free() },
 	func(c *fuzzCaller) error { _, _, _, err := pick(c, c.eps).Status(); return err },
 	func(c *fuzzCaller) error {
-		return pick(c, c.eps).Connect(c.address(), ConnQual(c.nextByte()%3), c.moment()*100-time.Nanosecond, make([]byte, c.nextByte()*2))
+		ep, addr, qual, timeout := pick(c, c.eps), c.address(), ConnQual(c.nextByte()%3), c.moment()*100-time.Nanosecond
+		return ep.ConnectWith(addr, qual, sharedKeys.dial(ConnectConfig{Timeout: timeout, PrivateData: make([]byte, c.nextByte()*2)}))
 	},
 	func(c *fuzzCaller) error { return pick(c, c.eps).Disconnect(CloseFlags(c.nextByte() % 3)) },
 	func(c *fuzzCaller) error { return pick(c, c.eps).Reset() },
@@ -165,7 +166,8 @@ var calls = []func(c *fuzzCaller) error{
 		return pick(c, c.eps).Modify(EPMask(1)<<(c.nextByte()%64), &EPParam{Attr: c.attr()})
 	},
 	func(c *fuzzCaller) error {
-		return pick(c, c.eps).ConnectWith(c.address(), ConnQual(c.nextByte()%3), ConnectConfig{Timeout: c.moment()*100 - time.Nanosecond, QoS: QoS(c.nextByte() % 2), Flags: ConnectFlags(c.nextByte() % 5)})
+		return pick(c, c.eps).ConnectWith(c.address(), ConnQual(c.nextByte()%3), sharedKeys.dial(ConnectConfig{Timeout: c.moment()*100 - time.Nanosecond,
+			QoS: QoS(c.nextByte() % 2), Flags: ConnectFlags(c.nextByte() % 5)}))
 	},
 	func(c *fuzzCaller) error {
 		return pick(c, c.eps).DupConnect(pick(c, c.eps), ConnectConfig{Timeout: c.moment()*100 - time.Nanosecond, PrivateData: make([]byte, c.nextByte()), QoS: QoS(c.nextByte() % 3 * 16)})

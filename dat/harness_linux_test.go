@@ -48,7 +48,7 @@ func (x xdpNet) device(int) string { return "xdp:" + lab.Interface }
 
 func (x xdpNet) openAs(side int, name string, o Options) (ia *IA, err error) {
 	err = x.Do(lab.Side(side), func() (err error) {
-		ia, err = Open(name, o)
+		ia, err = Open(name, sharedKeys.complete(o))
 		return err
 	})
 	return ia, err

@@ -64,7 +64,7 @@ func newSimWith(t testing.TB, cfg simlink.Config) *sim {
 func (s *sim) open(side int, o Options) (*IA, error) {
 	l := s.net.Link(netip.AddrPortFrom(s.addr(side), DefaultPort))
 	s.links = append(s.links, l)
-	return OpenLink(o, l)
+	return OpenLink(sharedKeys.complete(o), l)
 }
 
 func (s *sim) addr(side int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, byte(side + 1)}) }

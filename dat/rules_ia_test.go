@@ -288,7 +288,7 @@ func (h *host) overflow(ia *IA) *EVD {
 	for i := range uint64(evd.QLen() + 1) {
 		ok(h.t, ep.PostRecv(nil, i, 0))
 	}
-	ok(h.t, ep.Connect(h.ownedBy.absent(), 1, patience, nil))
+	ok(h.t, ep.ConnectWith(h.ownedBy.absent(), 1, sharedKeys.dial(ConnectConfig{Timeout: patience})))
 	ok(h.t, ep.Disconnect(CloseAbrupt))
 	eventually(h.t, "the flush", func() bool { return evd.Len() == evd.QLen() })
 	return evd

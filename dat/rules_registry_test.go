@@ -200,7 +200,7 @@ func (u udp) device(side int) string { return "udp:" + u.addr(side).String() }
 
 func (u udp) openAs(_ int, name string, o Options) (*IA, error) {
 	o.Port, o.NoOffload = u.port, o.NoOffload || u.noOffload
-	return Open(name, o)
+	return Open(name, sharedKeys.complete(o))
 }
 
 // deviceOf returns n or, if the adapters of n have no names, another network.
