@@ -65,12 +65,42 @@ func TestKnownDoesNotWait(t *testing.T) {
 	}
 }
 
-// The kernel may refuse packets for which the table of prefixes has a route. Known then returns a hop that leads nowhere
-// after the lookup.
+// TestRoutesThatRefuse: Known refuses an address at once if the longest prefix has a route that refuses packets, although
+// a shorter prefix has a gateway.
+func TestRoutesThatRefuse(t *testing.T) {
+	w := newWorld(t)
+	for _, dst := range []netip.Addr{lab.B.Addr4(), lab.B.Addr6()} {
+		for _, kind := range []int{syscall.RTN_UNREACHABLE, syscall.RTN_PROHIBIT, syscall.RTN_BLACKHOLE} {
+			host := &net.IPNet{IP: dst.AsSlice(), Mask: net.CIDRMask(dst.BitLen(), dst.BitLen())}
+			r := netlink.Route{Type: kind, Dst: host, Priority: 1}
+			w.must(w.nl[lab.A].RouteAdd(&r))
+			w.until("the refusal", func() bool { return errors.Is(w.known(dst), ErrUnreachable) })
+			w.must(w.nl[lab.A].RouteDel(&r))
+			w.until("the route to the subnet", func() bool { return w.known(dst) == nil })
+		}
+	}
+}
+
+// known returns the error of Known.
+func (w *world) known(dst netip.Addr) error {
+	h, err := w.table.Known(dst)
+	if err == nil {
+		w.table.Release(h)
+	}
+	return err
+}
+
+// A policy rule may refuse packets for which the table of prefixes has a route. Known then returns a hop that leads
+// nowhere after the lookup.
 func TestKnownIsCorrected(t *testing.T) {
 	w := newWorld(t)
+	const table = 100
 	dst := lab.B.Addr4()
-	w.must(w.nl[lab.A].RouteAdd(&netlink.Route{Type: syscall.RTN_BLACKHOLE, Dst: &net.IPNet{IP: dst.AsSlice(), Mask: net.CIDRMask(32, 32)}}))
+	host := &net.IPNet{IP: dst.AsSlice(), Mask: net.CIDRMask(32, 32)}
+	w.must(w.nl[lab.A].RouteAdd(&netlink.Route{Type: syscall.RTN_BLACKHOLE, Table: table, Dst: host}))
+	rule := netlink.NewRule()
+	rule.Dst, rule.Table, rule.Family = host, table, netlink.FAMILY_V4
+	w.must(w.nl[lab.A].RuleAdd(rule))
 	w.table.confirm(dst, [6]byte(lab.B.MAC()))
 	h, err := w.table.Known(dst)
 	w.must(err)
