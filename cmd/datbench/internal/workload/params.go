@@ -13,8 +13,6 @@ const (
 	// collector and the measurement can use the cores.
 	churnBatch = 256
 	churnPause = time.Millisecond
-	// joinTime is the time that each connection adds to the limit for making all connections of a row.
-	joinTime = 100 * time.Millisecond
 	// KeepAlive is how long a peer may be silent before it is probed, so that a dead peer is detected soon. A peer that
 	// measures is never silent for so long. Silence is how long the peer may leave the probe unanswered before its
 	// connections break.

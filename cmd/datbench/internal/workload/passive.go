@@ -73,14 +73,14 @@ func (c *Conn) serve(w workload) (sum measure.Tally, err error) {
 }
 
 // accept accepts the connections of the row. The first connection is the one whose request asked for the row. All
-// connections must be established before the deadline.
+// connections must be established within plan.PeerTimeout, however many they are.
 func (p *Passive) accept(c *Conn) error {
 	c.remote = p.Ask.remote
 	cr := p.CR
 	if err := c.receiveAll(); err != nil {
 		return errors.Join(err, Refuse(cr, err.Error()))
 	}
-	c.deadline = time.Now().Add(plan.PeerTimeout + time.Duration(len(c.eps))*joinTime)
+	c.deadline = time.Now().Add(plan.PeerTimeout)
 	for i := range c.eps {
 		if i > 0 {
 			var err error
