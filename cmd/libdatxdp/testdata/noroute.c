@@ -8,7 +8,7 @@
 
 #include "calls.h"
 
-enum { CONSUMER = 1, PROVIDER = 2 }; /* connection qualifiers */
+enum { CONSUMER = 1, PROVIDER = 2, NOBODY = 3 }; /* connection qualifiers */
 
 /* Changes the route to the requester with the program ip, in the namespace of this process. */
 static void route(const char *change, const char *requester)
@@ -17,6 +17,30 @@ static void route(const char *change, const char *requester)
 
 	snprintf(command, sizeof command, "ip route %s unreachable %s/32", change, requester);
 	CHECK(!system(command), "%s", command);
+}
+
+/* A connection request that ends soon if nothing answers. */
+static DAT_RETURN request(struct point *p, DAT_CONN_QUAL qual, DAT_TIMEOUT timeout)
+{
+	return dat_ep_connect(p->ep, (DAT_IA_ADDRESS_PTR)&self, qual, timeout, 0, NULL, DAT_QOS_BEST_EFFORT,
+		DAT_CONNECT_DEFAULT_FLAG);
+}
+
+/* Connects to the requester, where nobody listens, until the adapter knows that no route leads there. */
+static void await_refusal(DAT_IA_ADDRESS_PTR requester)
+{
+	struct point p = make_point();
+	DAT_EVENT ev;
+	DAT_COUNT more;
+	DAT_RETURN r;
+
+	memcpy(&self, requester, sizeof(struct sockaddr_in));
+	while (!(r = request(&p, NOBODY, SECOND / 10))) {
+		MUST(dat_evd_wait(p.connect, 20 * SECOND, 1, &ev, &more));
+		MUST(dat_ep_reset(p.ep));
+	}
+	CHECK(DAT_GET_TYPE(r) == DAT_INVALID_ADDRESS, "connect without a route returns %#x", r);
+	free_point(&p);
 }
 
 /* Checks that a handle is freed. This test needs no object below the handle. */
@@ -48,7 +72,7 @@ static void serve(void)
 	b.ep = param.local_ep_handle;
 	MUST(dat_ep_post_recv(a.ep, 1, &t, cookie(1), 0));
 	route("add", requester);
-	sleep(1); /* the adapter reads the routes again some ten ms after a change, and no call of DAT tells when */
+	await_refusal(param.remote_ia_address_ptr);
 	MUST(dat_cr_accept(first, a.ep, 0, NULL));
 	await_dto(a.recv, DAT_DTO_ERR_FLUSHED);
 	await_connection(&a, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
@@ -72,8 +96,8 @@ static void ask(void)
 	DAT_EVENT ev;
 	DAT_COUNT more;
 
-	MUST(connect_to(&a, CONSUMER, 0, NULL));
-	MUST(connect_to(&b, PROVIDER, 0, NULL));
+	MUST(request(&a, CONSUMER, 2 * SECOND));
+	MUST(request(&b, PROVIDER, 2 * SECOND));
 	MUST(dat_evd_wait(a.connect, 20 * SECOND, 1, &ev, &more)); /* nobody listens any more, or the server has ended */
 	MUST(dat_evd_wait(b.connect, 20 * SECOND, 1, &ev, &more));
 	MUST(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
