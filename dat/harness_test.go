@@ -17,6 +17,10 @@ import (
 // patience is the time limit of every wait in a test. A wait that takes longer hangs.
 const patience = 20 * time.Second
 
+// shortNotReady is Limits.NotReady in tests of its end. An emulated machine acknowledges packets in less time; a connection
+// whose packets are not acknowledged within the limit breaks with another status.
+const shortNotReady = 500 * time.Millisecond
+
 // testQual is the connection qualifier of the service that side b offers. A rule may also use the next 15 qualifiers.
 // Each rule of the conformance test gets a different testQual, because the rules share a device, and late packets of
 // one rule may arrive during the next rule.

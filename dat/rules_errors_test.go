@@ -54,7 +54,7 @@ var errorRules = []rule{
 		}
 	})},
 	{"a message that finds no receive waits, and in the end breaks the connection", joinedWith(
-		Options{Limits: Limits{NotReady: 30 * time.Millisecond}}, nil, func(t *testing.T, x, y *point) {
+		Options{Limits: Limits{NotReady: shortNotReady}}, nil, func(t *testing.T, x, y *point) {
 			ok(t, x.PostSend(x.seg(0, 8), 1, 0))
 			x.done(x.request, 1, DTOSend, DTOReceiverNotReady, 0)
 			x.expect(EventBroken)
@@ -64,7 +64,7 @@ var errorRules = []rule{
 			}
 		})},
 	{"an empty message without a receive breaks the connection too", joinedWith(
-		Options{Limits: Limits{NotReady: 30 * time.Millisecond}}, nil, func(t *testing.T, x, _ *point) {
+		Options{Limits: Limits{NotReady: shortNotReady}}, nil, func(t *testing.T, x, _ *point) {
 			ok(t, x.PostSend(nil, 1, 0))
 			x.done(x.request, 1, DTOSend, DTOReceiverNotReady, 0)
 			x.expect(EventBroken)

@@ -3,7 +3,6 @@ package dat
 import (
 	"errors"
 	"testing"
-	"time"
 )
 
 var srqPostRecvRules = []rule{
@@ -140,7 +139,7 @@ var srqPostRecvRules = []rule{
 		c.counts(0, 0)
 	}},
 	{"a message that finds no receive for long enough fails, and breaks its connection alone", func(t *testing.T, n network) {
-		c, xs, ys := sharingWith(t, n, 2, 3, Options{Limits: Limits{NotReady: 50 * time.Millisecond}})
+		c, xs, ys := sharingWith(t, n, 2, 3, Options{Limits: Limits{NotReady: shortNotReady}})
 		xs[0].send(64)
 		xs[0].done(xs[0].request, 9, DTOSend, DTOReceiverNotReady, 0)
 		xs[0].expect(EventBroken)
