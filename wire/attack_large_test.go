@@ -24,7 +24,7 @@ func TestAttack21SharedQueueLargeReceives(t *testing.T) {
 			{"a newcomer", 0, false}, {"a proven peer", fairqueue.ProvenTime, false}, {"a neighbour", time.Second, true},
 		} {
 			t.Run(fmt.Sprintf("%s, %d MiB", tc.name, size>>20), func(t *testing.T) {
-				h := newHoardOf(t, netip.AddrFrom4([4]byte{10}), size)
+				h := newHoardOf(t, netip.AddrFrom4([4]byte{10}), size, nil)
 				if tc.knownFor > 0 {
 					h.messages(1, 64)
 					h.run(tc.knownFor)

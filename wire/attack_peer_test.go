@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/seal"
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
@@ -17,37 +18,39 @@ type fault struct {
 	recv    Status // status of the only posted receive
 }
 
-// endWith sends the packets of each case to the victim, which has posted one receive of 64 bytes.
+// endWith sends, in each mode, the packets of each case to the victim, which has posted one receive of 64 bytes.
 func endWith(t *testing.T, cases []fault) {
-	for _, tc := range cases {
-		t.Run(tc.name, func(t *testing.T) {
-			s := newSiege(t)
-			cv, _ := s.join(plain)
-			arena := bytes.Repeat([]byte{0xaa}, 192)
-			r, err := s.victim.host.Register(arena, 0x4000, 1, allRights)
-			if err != nil {
-				t.Fatal(err)
-			}
-			mem := memory{r, arena}
-			s.victim.postRecv(cv, mem.seg(64, 64), 7)
-			for _, body := range tc.packets {
-				if cv.State() != Established {
-					t.Fatal("it ended too early")
+	eachMode(t, func(t *testing.T, keys *seal.Limits) {
+		for _, tc := range cases {
+			t.Run(tc.name, func(t *testing.T) {
+				s := newModeSiege(t, keys)
+				cv, _ := s.join(plain)
+				arena := bytes.Repeat([]byte{0xaa}, 192)
+				r, err := s.victim.host.Register(arena, 0x4000, 1, allRights)
+				if err != nil {
+					t.Fatal(err)
 				}
-				h := s.header(cv, proto.Data)
-				s.strike(&h, body)
-			}
-			s.broken(cv, tc.why)
-			var c Completion
-			if !s.victim.recv.Pop(&c) || c.Cookie != 7 || c.Status != tc.recv || s.victim.recv.Len() != 0 {
-				t.Errorf("the receive: %+v and %d more, want status %d", c, s.victim.recv.Len(), tc.recv)
-			}
-			if edge := bytes.Repeat([]byte{0xaa}, 64); !bytes.Equal(arena[:64], edge) || !bytes.Equal(arena[128:], edge) {
-				t.Error("memory beside the receive was written")
-			}
-			s.finish()
-		})
-	}
+				mem := memory{r, arena}
+				s.victim.postRecv(cv, mem.seg(64, 64), 7)
+				for _, body := range tc.packets {
+					if cv.State() != Established {
+						t.Fatal("it ended too early")
+					}
+					h := s.header(cv, proto.Data)
+					s.strike(&h, body)
+				}
+				s.broken(cv, tc.why)
+				var c Completion
+				if !s.victim.recv.Pop(&c) || c.Cookie != 7 || c.Status != tc.recv || s.victim.recv.Len() != 0 {
+					t.Errorf("the receive: %+v and %d more, want status %d", c, s.victim.recv.Len(), tc.recv)
+				}
+				if edge := bytes.Repeat([]byte{0xaa}, 64); !bytes.Equal(arena[:64], edge) || !bytes.Equal(arena[128:], edge) {
+					t.Error("memory beside the receive was written")
+				}
+				s.finish()
+			})
+		}
+	})
 }
 
 // Attack 17: the peer sends more reads than it may, and messages without credit.
@@ -77,20 +80,22 @@ func TestAttack17BeyondWhatWasGranted(t *testing.T) {
 
 // Attack 17: a peer never acknowledges the responses to its reads. The victim may serve only ReadIn reads at a time.
 func TestAttack17ReadsNotAcknowledged(t *testing.T) {
-	s := newSiege(t)
-	cv, _ := s.join(plain)
-	for i := range plain.ReadIn {
+	eachMode(t, func(t *testing.T, keys *seal.Limits) {
+		s := newModeSiege(t, keys)
+		cv, _ := s.join(plain)
+		for i := range plain.ReadIn {
+			h := s.header(cv, proto.Data)
+			h.Ack = cv.sent.Una
+			s.strike(&h, readChunk(0, 0, 0, seq.Num(i)))
+		}
+		if cv.State() != Established || cv.resp.tail.Sub(cv.resp.ackedPos.Op) != plain.ReadIn || len(cv.resp.jobs) != plain.ReadIn {
+			t.Fatalf("state %d, %d jobs of %d", cv.State(), cv.resp.tail.Sub(cv.resp.ackedPos.Op), len(cv.resp.jobs))
+		}
 		h := s.header(cv, proto.Data)
-		h.Ack = cv.sent.Una
-		s.strike(&h, readChunk(0, 0, 0, seq.Num(i)))
-	}
-	if cv.State() != Established || cv.resp.tail.Sub(cv.resp.ackedPos.Op) != plain.ReadIn || len(cv.resp.jobs) != plain.ReadIn {
-		t.Fatalf("state %d, %d jobs of %d", cv.State(), cv.resp.tail.Sub(cv.resp.ackedPos.Op), len(cv.resp.jobs))
-	}
-	h := s.header(cv, proto.Data)
-	s.strike(&h, readChunk(0, 0, 0, 99))
-	s.broken(cv, proto.ReasonProtocol)
-	s.finish()
+		s.strike(&h, readChunk(0, 0, 0, 99))
+		s.broken(cv, proto.ReasonProtocol)
+		s.finish()
+	})
 }
 
 // Attack 18: messages longer than their receives, and pieces that do not fit together.
@@ -125,50 +130,54 @@ func TestAttack18Messages(t *testing.T) {
 
 // Attack 18: in the middle of a write with immediate data, a message with the same number.
 func TestAttack18MessageWithinWrite(t *testing.T) {
-	for _, message := range [][]byte{sendChunk(proto.Last, 8, 0, 0), sendOnlyChunk(8)} {
-		s := newSiege(t)
-		cv, _ := s.join(plain)
-		mem := s.victim.memory(64)
-		s.victim.postRecv(cv, mem.seg(0, 64), 7)
-		at := mem.at(0)
-		h := s.header(cv, proto.Data)
-		s.strike(&h, writeImmChunk(0, 8, at.Key, at.Addr, 0, 0))
-		if cv.State() != Established || cv.recv.immOff != 8 {
-			t.Fatalf("state %d, %d bytes of the write", cv.State(), cv.recv.immOff)
+	eachMode(t, func(t *testing.T, keys *seal.Limits) {
+		for _, message := range [][]byte{sendChunk(proto.Last, 8, 0, 0), sendOnlyChunk(8)} {
+			s := newModeSiege(t, keys)
+			cv, _ := s.join(plain)
+			mem := s.victim.memory(64)
+			s.victim.postRecv(cv, mem.seg(0, 64), 7)
+			at := mem.at(0)
+			h := s.header(cv, proto.Data)
+			s.strike(&h, writeImmChunk(0, 8, at.Key, at.Addr, 0, 0))
+			if cv.State() != Established || cv.recv.immOff != 8 {
+				t.Fatalf("state %d, %d bytes of the write", cv.State(), cv.recv.immOff)
+			}
+			h = s.header(cv, proto.Data)
+			s.strike(&h, message)
+			s.broken(cv, proto.ReasonProtocol)
+			var c Completion
+			if !s.victim.recv.Pop(&c) || c.Status != StatusFlushed || c.Cookie != 7 {
+				t.Errorf("receive: %+v", c)
+			}
+			s.finish()
 		}
-		h = s.header(cv, proto.Data)
-		s.strike(&h, message)
-		s.broken(cv, proto.ReasonProtocol)
-		var c Completion
-		if !s.victim.recv.Pop(&c) || c.Status != StatusFlushed || c.Cookie != 7 {
-			t.Errorf("receive: %+v", c)
-		}
-		s.finish()
-	}
+	})
 }
 
 // Attack 18: the last piece of a message never comes. The message may keep its receive only while the peer is alive.
 func TestAttack18LastPieceNeverSent(t *testing.T) {
-	s := newSiege(t)
-	cv, _ := s.join(plain)
-	mem := s.victim.memory(64)
-	s.victim.postRecv(cv, mem.seg(0, 64), 7)
-	for i := range uint32(8) {
-		h := s.header(cv, proto.Data)
-		s.strike(&h, sendChunk(0, 8, 0, i*8))
-	}
-	for range 1000 { // empty pieces are no progress and do no harm
-		h := s.header(cv, proto.Data)
-		s.strike(&h, sendChunk(0, 0, 0, 64))
-	}
-	if cv.State() != Established || s.victim.recv.Len() != 0 {
-		t.Fatalf("state %d, %d completions", cv.State(), s.victim.recv.Len())
-	}
-	s.until("the end of the silent peer", 13*time.Second, func() bool { return cv.State() == Closed })
-	s.want(s.victim.connect, KindBroken)
-	var c Completion
-	if !s.victim.recv.Pop(&c) || c.Status != StatusFlushed || c.Cookie != 7 {
-		t.Errorf("the receive: %+v", c)
-	}
-	s.finish()
+	eachMode(t, func(t *testing.T, keys *seal.Limits) {
+		s := newModeSiege(t, keys)
+		cv, _ := s.join(plain)
+		mem := s.victim.memory(64)
+		s.victim.postRecv(cv, mem.seg(0, 64), 7)
+		for i := range uint32(8) {
+			h := s.header(cv, proto.Data)
+			s.strike(&h, sendChunk(0, 8, 0, i*8))
+		}
+		for range 1000 { // empty pieces are no progress and do no harm
+			h := s.header(cv, proto.Data)
+			s.strike(&h, sendChunk(0, 0, 0, 64))
+		}
+		if cv.State() != Established || s.victim.recv.Len() != 0 {
+			t.Fatalf("state %d, %d completions", cv.State(), s.victim.recv.Len())
+		}
+		s.until("the end of the silent peer", 13*time.Second, func() bool { return cv.State() == Closed })
+		s.want(s.victim.connect, KindBroken)
+		var c Completion
+		if !s.victim.recv.Pop(&c) || c.Status != StatusFlushed || c.Cookie != 7 {
+			t.Errorf("the receive: %+v", c)
+		}
+		s.finish()
+	})
 }

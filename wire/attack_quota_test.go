@@ -6,76 +6,81 @@ import (
 	"time"
 
 	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/seal"
 	"github.com/datxdp/datxdp/wire/internal/slotkey"
 )
 
 // Attack 21: one address requests all connections. It must be refused beyond its share, and others must connect.
 func TestAttack21OneAddress(t *testing.T) {
-	s := newSiege(t)
-	e := s.victim.eng
-	e.conns.places = 30
-	for cid := uint32(1); s.out.packets == 0 && cid < 100; cid++ {
-		s.connect(s.foe.addr, cid)
-		for _, r := range s.victim.arrived {
-			path, err := s.victim.link.Resolve(s.foe.addr, 0)
-			if err == nil {
-				err = e.Accept(r, s.victim.host.NewConn(plain), path, nil, s.victim.completions())
+	eachMode(t, func(t *testing.T, keys *seal.Limits) {
+		s := newModeSiege(t, keys)
+		e := s.victim.eng
+		e.conns.places = 30
+		for cid := uint32(1); s.out.packets == 0 && cid < 100; cid++ {
+			s.connect(s.foe.addr, cid)
+			for _, r := range s.victim.arrived {
+				path, err := s.victim.link.Resolve(s.foe.addr, 0)
+				if err == nil {
+					err = e.Accept(r, s.victim.host.NewConn(plain), path, nil, s.victim.completions())
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
 			}
-			if err != nil {
-				t.Fatal(err)
+			s.land()
+			s.out = traffic{}
+			s.victim.arrived = nil
+			if !e.conns.hasPlace(s.foe.addr.Addr()) {
+				s.connect(s.foe.addr, cid+1)
 			}
 		}
+		if s.out.types[proto.Reject] != 1 || len(s.victim.arrived) != 0 {
+			t.Errorf("answers by type %v, %d requests at the consumer", s.out.types, len(s.victim.arrived))
+		}
+		if n := e.conns.used; n < 14 || n > 16 { // one of them is the bystander's
+			t.Errorf("%d of 30 places are taken", n)
+		}
+		if !e.conns.hasPlace(netip.MustParseAddr("192.0.2.1")) {
+			t.Error("there is no room for another address")
+		}
+		s.guise.as = nil
+		s.run(e.host.limits.GiveUp + 3*time.Second)
 		s.drain()
-		s.out = traffic{}
-		s.victim.arrived = nil
-		if !e.conns.hasPlace(s.foe.addr.Addr()) {
-			s.connect(s.foe.addr, cid+1)
+		for s.victim.connect.Len() > 0 {
+			s.want(s.victim.connect, KindAcceptFailed)
 		}
-	}
-	if s.out.types[proto.Reject] != 1 || len(s.victim.arrived) != 0 {
-		t.Errorf("answers by type %v, %d requests at the consumer", s.out.types, len(s.victim.arrived))
-	}
-	if n := e.conns.used; n < 14 || n > 16 { // one of them is the bystander's
-		t.Errorf("%d of 30 places are taken", n)
-	}
-	if !e.conns.hasPlace(netip.MustParseAddr("192.0.2.1")) {
-		t.Error("there is no room for another address")
-	}
-	s.guise.as = nil
-	s.run(e.host.limits.GiveUp + 3*time.Second)
-	s.drain()
-	for s.victim.connect.Len() > 0 {
-		s.want(s.victim.connect, KindAcceptFailed)
-	}
-	s.finish()
-	if e.conns.used != 0 || len(e.conns.held) != 0 {
-		t.Errorf("%d places of %d holders left", e.conns.used, len(e.conns.held))
-	}
+		s.finish()
+		if e.conns.used != 0 || len(e.conns.held) != 0 {
+			t.Errorf("%d places of %d holders left", e.conns.used, len(e.conns.held))
+		}
+	})
 }
 
 // Attack 21: a peer does not answer the Close of its connections. While the victim repeats Close, such a connection
 // occupies a slot of the table. Meanwhile it must count against the quota of the peer's address.
 func TestAttack21LingersCount(t *testing.T) {
-	s := newSiege(t)
-	e := s.victim.eng
-	cv, _ := s.join(plain)
-	used, slots := e.conns.used, e.table.usedSlots
-	if err := e.Disconnect(cv, false); err != nil {
-		t.Fatal(err)
-	}
-	if e.conns.used != used || e.table.usedSlots != slots {
-		t.Errorf("%d places and %d slots while Close is repeated, want %d and %d", e.conns.used, e.table.usedSlots, used, slots)
-	}
-	s.run(e.host.limits.GiveUp + 3*time.Second)
-	if e.conns.used != used-1 || e.table.usedSlots != slots-1 {
-		t.Errorf("%d places and %d slots at the end, want %d and %d", e.conns.used, e.table.usedSlots, used-1, slots-1)
-	}
-	s.drain()
-	s.want(s.victim.connect, KindDisconnected)
-	s.finish()
-	if e.conns.used != 0 || len(e.conns.held) != 0 {
-		t.Errorf("%d places of %d holders left", e.conns.used, len(e.conns.held))
-	}
+	eachMode(t, func(t *testing.T, keys *seal.Limits) {
+		s := newModeSiege(t, keys)
+		e := s.victim.eng
+		cv, _ := s.join(plain)
+		used, slots := e.conns.used, e.table.usedSlots
+		if err := e.Disconnect(cv, false); err != nil {
+			t.Fatal(err)
+		}
+		if e.conns.used != used || e.table.usedSlots != slots {
+			t.Errorf("%d places and %d slots while Close is repeated, want %d and %d", e.conns.used, e.table.usedSlots, used, slots)
+		}
+		s.run(e.host.limits.GiveUp + 3*time.Second)
+		if e.conns.used != used-1 || e.table.usedSlots != slots-1 {
+			t.Errorf("%d places and %d slots at the end, want %d and %d", e.conns.used, e.table.usedSlots, used-1, slots-1)
+		}
+		s.drain()
+		s.want(s.victim.connect, KindDisconnected)
+		s.finish()
+		if e.conns.used != 0 || len(e.conns.held) != 0 {
+			t.Errorf("%d places of %d holders left", e.conns.used, len(e.conns.held))
+		}
+	})
 }
 
 // Attack 21: a few addresses of a network take all places that a quota allows the network. Another address of the
@@ -129,65 +134,69 @@ func TestAttack21NewcomerOfAFullNetwork(t *testing.T) {
 
 // Attack 21: a few addresses hold the share of their network. A neighbour without a connection must connect.
 func TestAttack21NeighbourConnects(t *testing.T) {
-	s := newSiege(t)
-	e := s.victim.eng
-	e.conns.places = 30
-	foe := func(i uint32) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, byte(50 + i%8)}) }
-	for cid := uint32(1); cid < 100; cid++ {
-		s.connect(netip.AddrPortFrom(foe(cid), 17473), cid)
+	eachModeInFull(t, func(t *testing.T, keys *seal.Limits) {
+		s := newModeSiege(t, keys)
+		e := s.victim.eng
+		e.conns.places = 30
+		foe := func(i uint32) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, byte(50 + i%8)}) }
+		for cid := uint32(1); cid < 100; cid++ {
+			s.connect(netip.AddrPortFrom(foe(cid), 17473), cid)
+			s.acceptAll()
+		}
+		if e.conns.hasPlace(foe(0)) || e.conns.hasPlace(s.friend.addr.Addr()) {
+			t.Error("there is room for the foes or the friend: the test tests nothing")
+		}
+		honest := s.addNode(netip.MustParseAddrPort("10.0.0.9:17473"))
+		c := honest.host.NewConn(plain)
+		s.guise.as = nil
+		s.dial(honest, s.victim, c, nil)
+		s.until("the request", time.Second, func() bool { return len(s.victim.arrived) > 0 })
 		s.acceptAll()
-	}
-	if e.conns.hasPlace(foe(0)) || e.conns.hasPlace(s.friend.addr.Addr()) {
-		t.Error("there is room for the foes or the friend: the test tests nothing")
-	}
-	honest := s.addNode(netip.MustParseAddrPort("10.0.0.9:17473"))
-	c := honest.host.NewConn(plain)
-	s.guise.as = nil
-	s.dial(honest, s.victim, c, nil)
-	s.until("the request", time.Second, func() bool { return len(s.victim.arrived) > 0 })
-	s.acceptAll()
-	s.until("the connection", time.Second, func() bool { return c.State() == Established })
-	honest.eng.Drop(c)
-	for range 10 { // until the connections of the foes break
-		s.run(e.host.limits.GiveUp / 5)
-		s.acceptAll()
-	}
-	s.finish()
-	if e.conns.used != 0 || len(e.conns.held) != 0 {
-		t.Errorf("%d places of %d holders left", e.conns.used, len(e.conns.held))
-	}
+		s.until("the connection", time.Second, func() bool { return c.State() == Established })
+		honest.eng.Drop(c)
+		for range 10 { // until the connections of the foes break
+			s.run(e.host.limits.GiveUp / 5)
+			s.acceptAll()
+		}
+		s.finish()
+		if e.conns.used != 0 || len(e.conns.held) != 0 {
+			t.Errorf("%d places of %d holders left", e.conns.used, len(e.conns.held))
+		}
+	})
 }
 
 // Attack 15: an attacker guesses remote keys, and each wrong key costs the attacker a connection. The attacker must
 // wait longer and longer for the next connection, but other hosts must not wait. The wait becomes shorter with time.
 func TestAttack15KeyGuesses(t *testing.T) {
-	s := newSiege(t)
-	start := s.net.Now()
-	const guesses = freeGuesses + 20
-	for range guesses {
-		cv, _ := s.join(plain)
-		h := s.header(cv, proto.Data)
-		s.strike(&h, writeChunk(proto.Last, 1, 0xbad, 0))
-		s.broken(cv, proto.ReasonAccess)
-		s.foe.down = false
-		s.run(10 * time.Millisecond)
-		for s.foe.connect.Len() > 0 {
-			s.foe.connect.Pop(new(Completion))
+	eachMode(t, func(t *testing.T, keys *seal.Limits) {
+		s := newModeSiege(t, keys)
+		start := s.net.Now()
+		const guesses = freeGuesses + 20
+		for range guesses {
+			cv, _ := s.join(plain)
+			h := s.header(cv, proto.Data)
+			s.strike(&h, writeChunk(proto.Last, 1, 0xbad, 0))
+			s.broken(cv, proto.ReasonAccess)
+			s.foe.down = false
+			s.run(10 * time.Millisecond)
+			for s.foe.connect.Len() > 0 {
+				s.foe.connect.Pop(new(Completion))
+			}
 		}
-	}
-	took := time.Duration(s.net.Now() - start)
-	if took < 8*maxGuessDelay {
-		t.Errorf("%d guesses took %v, want some seconds", guesses, took)
-	}
-	p := s.victim.eng.keyGuesses
-	now := Time(s.net.Now())
-	if p.blocked(s.friend.addr.Addr(), now) {
-		t.Error("the bystander's address has to wait")
-	}
-	if p.addrs.prune(now.Add(guesses * guessDecay)); len(p.addrs) != 0 {
-		t.Errorf("%d addresses are not forgiven", len(p.addrs))
-	}
-	s.finish()
+		took := time.Duration(s.net.Now() - start)
+		if took < 8*maxGuessDelay {
+			t.Errorf("%d guesses took %v, want some seconds", guesses, took)
+		}
+		p := s.victim.eng.keyGuesses
+		now := Time(s.net.Now())
+		if p.blocked(s.friend.addr.Addr(), now) {
+			t.Error("the bystander's address has to wait")
+		}
+		if p.addrs.prune(now.Add(guesses * guessDecay)); len(p.addrs) != 0 {
+			t.Errorf("%d addresses are not forgiven", len(p.addrs))
+		}
+		s.finish()
+	})
 }
 
 // The memory for guessing addresses must be bounded.

@@ -8,6 +8,7 @@ import (
 	"github.com/datxdp/datxdp/internal/simlink"
 	"github.com/datxdp/datxdp/wire/internal/fairqueue"
 	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/seal"
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
@@ -27,12 +28,14 @@ const (
 func newHoard(t *testing.T) *hoard { return newHoardIn(t, netip.AddrFrom4([4]byte{10})) }
 
 // newHoardIn makes a hoard whose hosts have addresses of the given network.
-func newHoardIn(t *testing.T, network netip.Addr) *hoard { return newHoardOf(t, network, hoardSize) }
+func newHoardIn(t *testing.T, network netip.Addr) *hoard {
+	return newHoardOf(t, network, hoardSize, nil)
+}
 
-// newHoardOf makes a hoard with receives of the given size. They all have the same memory.
-func newHoardOf(t *testing.T, network netip.Addr, size int) *hoard {
+// newHoardOf makes a hoard with receives of the given size, in the mode of keys. They all have the same memory.
+func newHoardOf(t *testing.T, network netip.Addr, size int, keys *seal.Limits) *hoard {
 	cfg := simlink.Config{Frames: siegeFrames, Delay: time.Microsecond, Seed: 1, Rate: 1e9, QueueFrames: 1000}
-	h := &hoard{siege: newSiegeIn(t, cfg, network)}
+	h := &hoard{siege: newSiegeOf(t, cfg, network, keys)}
 	h.p = newDepotAt(h.victim, hoardReceives, size, 0)
 	h.src = h.friend.memory(hoardSize)
 	for i := range hoardReceives {
@@ -97,121 +100,127 @@ func (h *hoard) alive(cv *Conn) {
 // message and never finishes it. The peer must get only half of the receives, and the messages of another peer must not
 // become slower.
 func TestAttack21SharedQueueShare(t *testing.T) {
-	h := newHoard(t)
-	small, large := h.messages(500, 64), h.messages(100, hoardSize)
-	var foes []*Conn
-	for range hoardReceives {
-		foes = append(foes, h.begin())
-	}
-	held := 0
-	for _, c := range foes {
-		n, _ := c.Receiving()
-		held += n
-	}
-	if held != hoardReceives/2 {
-		t.Errorf("one peer holds %d receives of %d", held, hoardReceives)
-	}
-	if took := h.messages(500, 64); took > small*11/10 {
-		t.Errorf("500 small messages took %v, %v before", took, small)
-	}
-	if took := h.messages(100, hoardSize); took > large*11/10 {
-		t.Errorf("100 large messages took %v, %v before", took, large)
-	}
-	h.p.checkFlows(t, append(foes, h.fb))
+	eachMode(t, func(t *testing.T, keys *seal.Limits) {
+		h := newHoardOf(t, netip.AddrFrom4([4]byte{10}), hoardSize, keys)
+		small, large := h.messages(500, 64), h.messages(100, hoardSize)
+		var foes []*Conn
+		for range hoardReceives {
+			foes = append(foes, h.begin())
+		}
+		held := 0
+		for _, c := range foes {
+			n, _ := c.Receiving()
+			held += n
+		}
+		if held != hoardReceives/2 {
+			t.Errorf("one peer holds %d receives of %d", held, hoardReceives)
+		}
+		if took := h.messages(500, 64); took > small*11/10 {
+			t.Errorf("500 small messages took %v, %v before", took, small)
+		}
+		if took := h.messages(100, hoardSize); took > large*11/10 {
+			t.Errorf("100 large messages took %v, %v before", took, large)
+		}
+		h.p.checkFlows(t, append(foes, h.fb))
+	})
 }
 
 // Attack 21: hostile peers in two networks hold all receives of a shared queue, one receive each. Each hostile peer
 // adds a byte to its message now and then. When an honest peer waits for a receive, the connections of the hostile
 // peers must break, and the connection of the honest peer must survive.
 func TestAttack21SharedQueueTime(t *testing.T) {
-	h := newHoard(t)
-	foes := map[*Conn]*node{}
-	for i := range hoardReceives {
-		h.from(h.addNode(netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 1 + byte(i%2), byte(i)}), 17473)))
-		foes[h.begin()] = h.foe
-		for c, n := range foes {
-			h.from(n)
-			h.alive(c)
-		}
-	}
-	h.p.counts(t, 0, hoardReceives)
-	for range 60 { // nobody waits, so the foes may hold the receives
-		h.run(time.Second)
-		for c, n := range foes {
-			h.from(n)
-			h.alive(c)
-		}
-	}
-	if n := h.victim.connect.Len(); n != 0 {
-		var c Completion
-		h.victim.connect.Pop(&c)
-		t.Fatalf("%d connections ended though nobody waited: %v, %v", n, BreakReason(c.Data), foes[c.Conn].addr)
-	}
-	h.friend.post(h.fa, h.fa.PostSend(h.src.seg(0, 64), 7, 0))
-	start := h.net.Now()
-	for range 10 {
-		for c, n := range foes {
-			if h.from(n); c.State() == Established {
+	eachMode(t, func(t *testing.T, keys *seal.Limits) {
+		h := newHoardOf(t, netip.AddrFrom4([4]byte{10}), hoardSize, keys)
+		foes := map[*Conn]*node{}
+		for i := range hoardReceives {
+			h.from(h.addNode(netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 1 + byte(i%2), byte(i)}), 17473)))
+			foes[h.begin()] = h.foe
+			for c, n := range foes {
+				h.from(n)
 				h.alive(c)
 			}
 		}
-		h.run(100 * time.Millisecond)
-	}
-	flushed := 0
-	var c Completion
-	for h.victim.recv.Pop(&c) {
-		if c.Status != StatusFlushed || foes[c.Conn] == nil {
-			t.Errorf("%+v", c)
+		h.p.counts(t, 0, hoardReceives)
+		for range 60 { // nobody waits, so the foes may hold the receives
+			h.run(time.Second)
+			for c, n := range foes {
+				h.from(n)
+				h.alive(c)
+			}
 		}
+		if n := h.victim.connect.Len(); n != 0 {
+			var c Completion
+			h.victim.connect.Pop(&c)
+			t.Fatalf("%d connections ended though nobody waited: %v, %v", n, BreakReason(c.Data), foes[c.Conn].addr)
+		}
+		h.friend.post(h.fa, h.fa.PostSend(h.src.seg(0, 64), 7, 0))
+		start := h.net.Now()
+		for range 10 {
+			for c, n := range foes {
+				if h.from(n); c.State() == Established {
+					h.alive(c)
+				}
+			}
+			h.run(100 * time.Millisecond)
+		}
+		flushed := 0
+		var c Completion
+		for h.victim.recv.Pop(&c) {
+			if c.Status != StatusFlushed || foes[c.Conn] == nil {
+				t.Errorf("%+v", c)
+			}
+			h.p.add(int(c.Cookie))
+			flushed++
+		}
+		for range flushed {
+			if h.victim.connect.Pop(&c); c.Kind != KindBroken || BreakReason(c.Data) != BreakUnfinished {
+				t.Errorf("%+v", c)
+			}
+		}
+		if flushed != hoardReceives {
+			t.Errorf("%d of %d receives came back within %v", flushed, hoardReceives, time.Duration(h.net.Now()-start))
+		}
+		h.until("the friend's message", time.Second, func() bool { return h.friend.request.Len() == 1 })
+		if h.friend.request.Pop(&c); c.Status != StatusSuccess {
+			t.Errorf("the friend's message: %+v", c)
+		}
+		h.victim.recv.Pop(&c)
 		h.p.add(int(c.Cookie))
-		flushed++
-	}
-	for range flushed {
-		if h.victim.connect.Pop(&c); c.Kind != KindBroken || BreakReason(c.Data) != BreakUnfinished {
-			t.Errorf("%+v", c)
-		}
-	}
-	if flushed != hoardReceives {
-		t.Errorf("%d of %d receives came back within %v", flushed, hoardReceives, time.Duration(h.net.Now()-start))
-	}
-	h.until("the friend's message", time.Second, func() bool { return h.friend.request.Len() == 1 })
-	if h.friend.request.Pop(&c); c.Status != StatusSuccess {
-		t.Errorf("the friend's message: %+v", c)
-	}
-	h.victim.recv.Pop(&c)
-	h.p.add(int(c.Cookie))
-	h.messages(100, 64)
-	h.p.checkFlows(t, []*Conn{h.fb})
+		h.messages(100, 64)
+		h.p.checkFlows(t, []*Conn{h.fb})
+	})
 }
 
 // Attack 21: many hosts may share an address. Connections that wait behind others of it must be served too.
 func TestAttack21SharedQueueOneAddress(t *testing.T) {
-	h := newHoard(t)
-	var foes []*Conn
-	for range hoardReceives {
-		foes = append(foes, h.begin())
-	}
-	for range 10 {
-		for _, c := range foes {
-			if n, _ := c.Receiving(); c.State() == Established && n > 0 {
-				h.alive(c)
-			} else if c.State() == Established {
-				hd := h.header(c, proto.Ack)
-				h.strike(&hd, nil)
+	eachModeInFull(t, func(t *testing.T, keys *seal.Limits) {
+		h := newHoardOf(t, netip.AddrFrom4([4]byte{10}), hoardSize, keys)
+		var foes []*Conn
+		for range hoardReceives {
+			foes = append(foes, h.begin())
+		}
+		for range 10 {
+			for _, c := range foes {
+				if n, _ := c.Receiving(); c.State() == Established && n > 0 {
+					h.alive(c)
+				} else if c.State() == Established {
+					hd := h.header(c, proto.Ack)
+					h.strike(&hd, nil)
+				}
 			}
+			h.run(100 * time.Millisecond)
 		}
-		h.run(100 * time.Millisecond)
-	}
-	flushed := 0
-	for c := (Completion{}); h.victim.recv.Pop(&c); flushed++ {
-		if c.Status != StatusFlushed {
-			t.Errorf("%+v", c)
+		flushed := 0
+		for c := (Completion{}); h.victim.recv.Pop(&c); flushed++ {
+			if c.Status != StatusFlushed {
+				t.Errorf("%+v", c)
+			}
+			h.p.add(int(c.Cookie))
 		}
-		h.p.add(int(c.Cookie))
-	}
-	if flushed < hoardReceives/2 {
-		t.Errorf("%d receives came back within %v, want %d", flushed, fairqueue.ProgressTimeout, hoardReceives/2)
-	}
+		if flushed < hoardReceives/2 {
+			t.Errorf("%d receives came back within %v, want %d", flushed, fairqueue.ProgressTimeout, hoardReceives/2)
+		}
+	})
 }
 
 // Attack 21: many peers in 16 networks begin a message on each connection and add a byte ten times a second. In one
@@ -274,47 +283,49 @@ func TestAttack21SharedQueueNetworks(t *testing.T) {
 // packets of other connections. Then it ends all other messages. Its connection must break. The messages of another
 // peer must not wait.
 func TestAttack21SharedQueueWithoutNeed(t *testing.T) {
-	for _, tc := range []struct {
-		name string
-		body []byte
-	}{{"a write of no bytes", writeChunk(0, 0, 0, 0)}, {"no chunk", nil}} {
-		t.Run(tc.name, func(t *testing.T) {
-			h := newHoard(t)
-			small := h.messages(500, 64)
-			var holders []*Conn
-			for range hoardReceives / 2 {
-				holders = append(holders, h.begin())
-			}
-			room := h.victim.eng.caps.RxFrames
-			idle, fillers := h.joinMore(1)[0], h.joinMore(room)
-			hd := h.header(idle, proto.Data)
-			h.strike(&hd, sendOnlyChunk(8))
-			if !idle.srq.flow.Waits() || idle.recv.early.Packets() != 1 {
-				t.Fatalf("waits %v, %d packets held", idle.srq.flow.Waits(), idle.recv.early.Packets())
-			}
-			for _, c := range fillers { // one packet each, so that the idle connection is the oldest of equals
-				h.early(c, 1)
-			}
-			if idle.recv.early.Packets() != 0 {
-				t.Fatal("the packet is still held")
-			}
-			hd.TS++
-			h.strike(&hd, tc.body)
-			for _, c := range holders { // from now on, the thresholds allow the peer a receive
-				last := h.header(c, proto.Data)
-				h.strike(&last, sendChunk(proto.Last, 0, 0, 8))
-				var done Completion
-				for h.victim.recv.Pop(&done) {
-					h.p.add(int(done.Cookie))
+	eachModeInFull(t, func(t *testing.T, keys *seal.Limits) {
+		for _, tc := range []struct {
+			name string
+			body []byte
+		}{{"a write of no bytes", writeChunk(0, 0, 0, 0)}, {"no chunk", nil}} {
+			t.Run(tc.name, func(t *testing.T) {
+				h := newHoardOf(t, netip.AddrFrom4([4]byte{10}), hoardSize, keys)
+				small := h.messages(500, 64)
+				var holders []*Conn
+				for range hoardReceives / 2 {
+					holders = append(holders, h.begin())
 				}
-			}
-			if took := h.messages(500, 64); took > small*11/10 {
-				t.Errorf("500 small messages took %v, %v before", took, small)
-			}
-			h.want(h.victim.connect, KindBroken)
-			h.p.counts(t, hoardReceives, hoardReceives)
-		})
-	}
+				room := h.victim.eng.caps.RxFrames
+				idle, fillers := h.joinMore(1)[0], h.joinMore(room)
+				hd := h.header(idle, proto.Data)
+				h.strike(&hd, sendOnlyChunk(8))
+				if !idle.srq.flow.Waits() || idle.recv.early.Packets() != 1 {
+					t.Fatalf("waits %v, %d packets held", idle.srq.flow.Waits(), idle.recv.early.Packets())
+				}
+				for _, c := range fillers { // one packet each, so that the idle connection is the oldest of equals
+					h.early(c, 1)
+				}
+				if idle.recv.early.Packets() != 0 {
+					t.Fatal("the packet is still held")
+				}
+				hd.TS++
+				h.strike(&hd, tc.body)
+				for _, c := range holders { // from now on, the thresholds allow the peer a receive
+					last := h.header(c, proto.Data)
+					h.strike(&last, sendChunk(proto.Last, 0, 0, 8))
+					var done Completion
+					for h.victim.recv.Pop(&done) {
+						h.p.add(int(done.Cookie))
+					}
+				}
+				if took := h.messages(500, 64); took > small*11/10 {
+					t.Errorf("500 small messages took %v, %v before", took, small)
+				}
+				h.want(h.victim.connect, KindBroken)
+				h.p.counts(t, hoardReceives, hoardReceives)
+			})
+		}
+	})
 }
 
 // joinMore connects the foe n times.

@@ -16,7 +16,8 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-// The tests named TestAttack try what strangers and hostile peers can do to a host in plaintext mode. In each test a
+// The tests named TestAttack try what strangers and hostile peers can do to a host. Those that use eachMode run in both
+// modes. In each test a
 // bystander, which is an ordinary connection of the same engine, must work before, during and after the attack. At the
 // end, nothing may be left in the engine.
 //
@@ -199,8 +200,12 @@ func (s *siege) header(cv *Conn, t proto.Type) proto.Header {
 		Credit: cv.flow.creditLimit, TS: now.Stamp(), Tag: cv.tag}
 }
 
-// send sends a packet of the foe.
+// send sends a packet of the foe, sealed if it belongs to a connection of the foe in secure mode.
 func (s *siege) send(h *proto.Header, body []byte) {
+	if cf := s.foeEnd(h.CID); cf != nil && h.Type.Sealed() {
+		s.sendRaw(s.sealed(cf.keys, h, body))
+		return
+	}
 	raw := &s.raw
 	h.Put(raw[:])
 	n := proto.HeaderSize + copy(raw[proto.HeaderSize:], body)
@@ -339,8 +344,8 @@ func (s *siege) broken(cv *Conn, why proto.Reason) {
 	}
 	s.want(s.victim.connect, KindBroken)
 	var g proto.Goodbye
-	if b := s.out.last; len(b) != proto.HeaderSize+proto.GoodbyeSize+proto.TrailerSize || !g.Parse(b[proto.HeaderSize:len(b)-proto.TrailerSize]) || g.Reason != why {
-		s.t.Errorf("the foe was told % x, want Close with reason %d", b, why)
+	if b := s.goodbye(); len(b) != proto.GoodbyeSize || !g.Parse(b) || g.Reason != why {
+		s.t.Errorf("the foe was told % x, want Close with reason %d", s.out.last, why)
 	}
 	if s.cb.State() != Established || s.victim.connect.Len() != 0 {
 		s.t.Errorf("the bystander's connection is in state %d, %d events", s.cb.State(), s.victim.connect.Len())

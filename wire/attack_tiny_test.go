@@ -8,6 +8,7 @@ import (
 
 	"github.com/datxdp/datxdp/internal/simlink"
 	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/seal"
 )
 
 // famine is a siege in which the foe sends packets full of messages of one byte, and the victim has no receive. The
@@ -22,8 +23,8 @@ type famine struct {
 	got  int    // messages that have arrived
 }
 
-func newFamine(t testing.TB, mtu int, shared bool) *famine {
-	f := &famine{siege: newSiegeOn(t, simlink.Config{Frames: siegeFrames, MTU: mtu, FrameSize: 9216, Delay: time.Microsecond, Seed: 20})}
+func newFamine(t testing.TB, mtu int, shared bool, keys *seal.Limits) *famine {
+	f := &famine{siege: newModeSiegeOn(t, simlink.Config{Frames: siegeFrames, MTU: mtu, FrameSize: 9216, Delay: time.Microsecond, Seed: 20}, keys)}
 	f.dst = f.victim.memory(2)
 	if shared {
 		f.p = newDepot(f.victim, 1, 2)
@@ -39,7 +40,7 @@ func newFamine(t testing.TB, mtu int, shared bool) *famine {
 		f.cv, _ = f.join(cfg)
 	}
 	one := sendOnlyChunk(1)
-	f.n = (mtu - proto.HeaderSize - proto.TrailerSize) / len(one)
+	f.n = (mtu - proto.HeaderSize - f.cv.keys.trailer()) / len(one)
 	f.body = bytes.Repeat(one, f.n)
 	return f
 }
@@ -76,11 +77,13 @@ func (f *famine) feed() {
 	}
 }
 
-// eachFamine runs a test with both kinds of receives.
+// eachFamine runs a test with both kinds of receives, in both modes.
 func eachFamine(t *testing.T, test func(t *testing.T, f *famine)) {
-	for _, shared := range []bool{true, false} {
-		t.Run(fmt.Sprintf("shared=%v", shared), func(t *testing.T) { test(t, newFamine(t, 1472, shared)) })
-	}
+	eachMode(t, func(t *testing.T, keys *seal.Limits) {
+		for _, shared := range []bool{true, false} {
+			t.Run(fmt.Sprintf("shared=%v", shared), func(t *testing.T) { test(t, newFamine(t, 1472, shared, keys)) })
+		}
+	})
 }
 
 // Attack 20: packets full of small messages arrive while the victim has no receive, and each packet comes again before
@@ -180,7 +183,7 @@ func (f *famine) end() {
 func BenchmarkMessagesWithoutReceives(b *testing.B) {
 	for _, shared := range []bool{true, false} {
 		for _, mtu := range []int{856, 1472, 8972} {
-			f := newFamine(b, mtu, shared)
+			f := newFamine(b, mtu, shared, nil)
 			b.Run(fmt.Sprintf("shared=%v/messages=%d", shared, f.n), func(b *testing.B) {
 				sent, got := f.out.packets, f.got
 				for b.Loop() {

@@ -112,6 +112,47 @@ func TestSecurityAttacks(t *testing.T) {
 	}
 }
 
+// secureHelpers are what tests in secure mode use.
+var secureHelpers = regexp.MustCompile(`^(eachMode|eachModeInFull|eachFamine|eachForm|newMITM|newSecureSiege|newSecureWorld|usual|frequent)$`)
+
+// secureTests returns the tests in a package's directory that run in secure mode.
+func secureTests(t *testing.T, dir string) map[string]bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, dir, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	secure := map[string]bool{}
+	for _, file := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range f.Decls {
+			ast.Inspect(d, func(n ast.Node) bool {
+				fn, isFunc := d.(*ast.FuncDecl)
+				if id, ok := n.(*ast.Ident); ok && isFunc && secureHelpers.MatchString(id.Name) {
+					secure[fn.Name.Name] = true
+				}
+				return true
+			})
+		}
+	}
+	return secure
+}
+
+// TestSecurityAttacksInSecureMode checks that each attack on the protocol has a test in secure mode.
+func TestSecurityAttacksInSecureMode(t *testing.T) {
+	outside := []string{"24", "25", "28", "29", "30"}
+	secure := secureTests(t, "wire")
+	for _, row := range securityRows(t, "| | attack | outcome | proved by | secure |") {
+		tests := provenBy.FindAllStringSubmatch(row[3], -1)
+		if !slices.Contains(outside, row[0]) && !slices.ContainsFunc(tests, func(m []string) bool { return m[1] == "wire" && secure[m[2]] }) {
+			t.Errorf("attack %s has no test in secure mode", row[0])
+		}
+	}
+}
+
 // TestSecurityBounds checks the limits of links and of the API in docs/SECURITY.md against the source lines that the
 // table quotes.
 func TestSecurityBounds(t *testing.T) {
