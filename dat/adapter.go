@@ -159,7 +159,7 @@ func newAdapter(o Options, dev device) (*adapter, error) {
 	}
 	host.SetClock(progress.Now)
 	a := &adapter{host: host, device: dev.closer, readStats: dev.readStats, port: dev.links[0].Local().Port()}
-	if err := a.addEngines(o.Security, dev.links); err != nil {
+	if err := a.addEngines(&o, dev.links); err != nil {
 		return nil, err
 	}
 	a.arena = newArena(dev.links[0].Caps().Memory, o.Memory)
@@ -173,8 +173,8 @@ func newAdapter(o Options, dev device) (*adapter, error) {
 }
 
 // addEngines makes an engine for each link, in secure mode if there is a key.
-func (a *adapter) addEngines(o Security, links []link.Link) (err error) {
-	if a.security, err = openSecurity(o); err != nil {
+func (a *adapter) addEngines(o *Options, links []link.Link) (err error) {
+	if a.security, err = openSecurity(o.Security, o.warner()); err != nil {
 		return err
 	}
 	a.security.secure(a.host)

@@ -3,6 +3,7 @@ package dat
 import (
 	"errors"
 	"io/fs"
+	"log/slog"
 	"time"
 
 	"github.com/datxdp/datxdp/dat/internal/worker"
@@ -44,11 +45,12 @@ type security struct {
 	options Security // of the first open
 	store   *identity.Store
 	worker  *worker.Worker
+	keyLog  *identity.KeyLog // nil: none
 	now     func() time.Time
 }
 
-// openSecurity reads the keys and the peers, and starts the worker. It returns nil for plaintext mode.
-func openSecurity(o Security) (*security, error) {
+// openSecurity reads the keys and the peers, opens the key log, and starts the worker. It returns nil for plaintext mode.
+func openSecurity(o Security, log *slog.Logger) (*security, error) {
 	if o.Insecure {
 		if o.KeyFile != "" || o.PeersFile != "" {
 			return nil, fail(ErrInvalidParameter, "insecure with a file of keys or peers: choose one of them")
@@ -68,7 +70,24 @@ func openSecurity(o Security) (*security, error) {
 		store.Close()
 		return nil, err
 	}
-	return &security{o, store, worker.New(), time.Now}, nil
+	keyLog, err := openKeyLog(log)
+	if err != nil {
+		store.Close()
+		return nil, err
+	}
+	return &security{o, store, worker.New(), keyLog, time.Now}, nil
+}
+
+// openKeyLog opens the key log, and warns that there is one. It returns nil if there is none.
+func openKeyLog(log *slog.Logger) (*identity.KeyLog, error) {
+	k, err := identity.OpenKeyLog(func(err error) { log.Warn("dat: the key log is incomplete", "error", err) })
+	if err != nil {
+		return nil, fail(ErrInvalidParameter, "%v", err)
+	}
+	if k != nil {
+		log.Warn("dat: DATXDP_KEYLOG is set: whoever has the file can decrypt all connections of this adapter", "file", k.Name())
+	}
+	return k, nil
 }
 
 // checkSecurity refuses what this version cannot do. A limit of a peer that nobody enforces would be a false promise.
@@ -87,9 +106,14 @@ func checkSecurity(store *identity.Store) error {
 
 // secure puts a host into secure mode. s may be nil.
 func (s *security) secure(h *wire.Host) {
-	if s != nil {
-		h.Secure(wire.Security{Responder: s, Runner: s.worker})
+	if s == nil {
+		return
 	}
+	w := wire.Security{Responder: s, Runner: s.worker}
+	if s.keyLog != nil {
+		w.KeyLog = s.keyLog
+	}
+	h.Secure(w)
 }
 
 // stop ends the worker. The engines must not be closed yet, and their links must be open. s may be nil.
@@ -99,10 +123,11 @@ func (s *security) stop() {
 	}
 }
 
-// forget drops the shared secrets. s may be nil.
+// forget drops the shared secrets, and closes the key log. s may be nil.
 func (s *security) forget() {
 	if s != nil {
 		s.store.Close()
+		_ = s.keyLog.Close() // Write has reported what could not be written
 	}
 }
 

@@ -196,6 +196,7 @@ func (e *Engine) reply(r *sealedRequest, h *proto.Header, hi *proto.Hello, done 
 			var message []byte
 			if message, err = a.Reply(payload, &s.send, &s.receive); err == nil {
 				f.body, err = putMessage(&outer, message)
+				e.host.security.logKeys(payload, &s.receive, &s.send)
 			}
 		},
 		finish: func() {

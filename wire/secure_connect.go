@@ -249,7 +249,7 @@ func (c *Conn) readAnswer(h *proto.Header, hi *proto.Hello) {
 	var inner []byte
 	var err error
 	ok := e.submit(&Job{
-		compute: func() { inner, err = x.finisher.Finish(message, &s.send, &s.receive) },
+		compute: func() { inner, err = x.finish(e.host.security, message, s) },
 		finish: func() {
 			if o.reading = nil; o.find(x.cookie) != x {
 				x.finisher.Forget()
@@ -267,6 +267,15 @@ func (c *Conn) readAnswer(h *proto.Header, hi *proto.Hello) {
 	if ok {
 		o.reading = x
 	}
+}
+
+// finish reads message 2 and returns its payload.
+func (x *offer) finish(security *Security, message []byte, s *secrets) (payload []byte, err error) {
+	payload, err = x.finisher.Finish(message, &s.send, &s.receive)
+	if err == nil {
+		security.logKeys(payload, &s.send, &s.receive)
+	}
+	return payload, err
 }
 
 // answeredBy reports whether an answer repeats form, cipher and key ID.

@@ -21,6 +21,9 @@ var (
 func (w *world) secure(h *Host) {
 	if w.keys != nil {
 		s := Security{Responder: w.noise}
+		if w.keyLog != nil {
+			s.KeyLog = w.keyLog
+		}
 		switch {
 		case w.runner != nil:
 			s.Runner = w.runner

@@ -1,6 +1,9 @@
 package wire
 
-import "net/netip"
+import (
+	"io"
+	"net/netip"
+)
 
 // Security is what a host needs for secure mode: the handshakes, which another package makes, and a runner for them.
 //
@@ -12,6 +15,9 @@ type Security struct {
 	Runner Runner
 	// ServerKey is the public key that this host sends to a requester that asks for it. nil means none.
 	ServerKey *[32]byte
+	// KeyLog gets the secrets of all connections, in one Write for each. nil means that nobody gets them. Jobs call Write, so
+	// it may block, and may be called by several goroutines at a time. It must not keep the slice.
+	KeyLog io.Writer
 }
 
 // Requester begins the handshakes with one server. Any goroutine may call its methods.

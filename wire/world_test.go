@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"io"
 	"math/rand/v2"
 	"net/netip"
 	"testing"
@@ -71,6 +72,7 @@ type world struct {
 	model  *cipherModel
 	late   *lateJobs // jobs that run later; nil: jobs run at once
 	runner Runner    // replaces late
+	keyLog io.Writer // key log of all hosts; nil: none
 }
 
 func newWorld(t testing.TB, cfg simlink.Config, nodes int) *world {
