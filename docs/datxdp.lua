@@ -3,6 +3,10 @@
 --
 --   tshark -X lua_script:docs/datxdp.lua -r capture.pcapng
 --   wireshark: copy it to the folder of personal Lua plugins (Help, About, Folders)
+--   tshark -X lua_script:docs/datxdp.lua -o datxdp.keylog:FILE -r capture.pcapng
+--
+-- The preference datxdp.keylog names a key log (DATXDP_KEYLOG; WIRE.md, Key log). The capture must have the Connect of a
+-- connection whose packets are to be opened.
 --
 -- UDP port 17473, and one more by the preference datxdp.port. It runs on Lua 5.1 to 5.4, so it uses no
 -- integer operators. Nothing is read before its end was checked against what was captured.
@@ -59,6 +63,7 @@ local op_names = {
 
 local datxdp = Proto("datxdp", "datxdp, uDAPL over AF_XDP")
 datxdp.prefs.port = Pref.uint("Another UDP port", 0, "Taken for datxdp beside 17473; 0: none")
+datxdp.prefs.keylog = Pref.string("Key log", "", "File that DATXDP_KEYLOG has made; empty: none")
 datxdp.prefs.check_crc = Pref.bool("Check CRC32C", true, "Compute the checksum of every packet")
 
 -- Every field by its short name: fields.key is the filter datxdp.key.
@@ -146,6 +151,8 @@ field("probed.size", "uint32", "Probe that arrived", base.DEC)
 field("versions", "uint8", "Version that is spoken", base.DEC)
 field("body", "bytes", "Body")
 field("sealed", "bytes", "Sealed body")
+field("sealed.phase", "uint32", "Key phase", base.DEC)
+field("sealed.counter", "uint64", "Counter", base.DEC)
 field("seal", "bytes", "Seal")
 field("crc", "uint32", "CRC32C", base.HEX)
 datxdp.fields = fields
@@ -153,6 +160,7 @@ datxdp.fields = fields
 local experts = {
   crc_good = ProtoExpert.new("datxdp.crc.good", "CRC32C is right", expert.group.CHECKSUM, expert.severity.CHAT),
   crc_bad = ProtoExpert.new("datxdp.crc.bad", "CRC32C is wrong", expert.group.CHECKSUM, expert.severity.ERROR),
+  unopened = ProtoExpert.new("datxdp.unopened", "Does not open", expert.group.DECRYPTION, expert.severity.WARN),
   malformed = ProtoExpert.new("datxdp.malformed", "Malformed", expert.group.MALFORMED, expert.severity.ERROR),
   cut = ProtoExpert.new("datxdp.cut", "Not captured to the end", expert.group.UNDECODED, expert.severity.NOTE),
   ended = ProtoExpert.new("datxdp.ended", "Refused or broken", expert.group.RESPONSE_CODE, expert.severity.WARN),
@@ -227,12 +235,248 @@ local function crc32c(s)
   return bxor(c, 0xffffffff) % 4294967296
 end
 
+-- AES-128-GCM and HKDF-Expand with SHA-256, since Lua of Wireshark 4.0 has no cryptography. Strings are bytes; words are
+-- numbers of 32 bits, which the bit library makes signed.
+local bor, lshift, rol, ror, tobit = bit.bor, bit.lshift, bit.rol, bit.ror, bit.tobit
+local unpack = table.unpack or unpack
+
+local function word(s, i)
+  local a, b, c, d = s:byte(i, i + 3)
+  return bor(lshift(a, 24), lshift(b, 16), lshift(c, 8), d)
+end
+
+local function unword(w)
+  return string.char(rshift(w, 24), band(rshift(w, 16), 255), band(rshift(w, 8), 255), band(w, 255))
+end
+
+-- sha_k and sha_start are the first bits behind the point of the cube and square roots of the first primes.
+local sha_k, sha_start = {}, {}
+do
+  local n = 2
+  while #sha_k < 64 do
+    local prime = true
+    for i = 2, math.floor(n ^ 0.5) do prime = prime and n % i ~= 0 end
+    if prime then
+      sha_k[#sha_k + 1] = tobit(math.floor(n ^ (1 / 3) % 1 * 4294967296))
+      if #sha_start < 8 then sha_start[#sha_start + 1] = tobit(math.floor(n ^ 0.5 % 1 * 4294967296)) end
+    end
+    n = n + 1
+  end
+end
+
+local function sha_block(state, s, at)
+  local w = {}
+  for i = 1, 16 do w[i] = word(s, at + 4 * i - 4) end
+  for i = 17, 64 do
+    local x, y = w[i - 15], w[i - 2]
+    w[i] = tobit(w[i - 16] + bxor(ror(x, 7), ror(x, 18), rshift(x, 3)) + w[i - 7] + bxor(ror(y, 17), ror(y, 19), rshift(y, 10)))
+  end
+  local a, b, c, d, e, f, g, h = unpack(state)
+  for i = 1, 64 do
+    local t = h + bxor(ror(e, 6), ror(e, 11), ror(e, 25)) + bxor(g, band(e, bxor(f, g))) + sha_k[i] + w[i]
+    local u = bxor(ror(a, 2), ror(a, 13), ror(a, 22)) + bor(band(a, b), band(c, bor(a, b)))
+    h, g, f, e, d, c, b, a = g, f, e, tobit(d + t), c, b, a, tobit(t + u)
+  end
+  for i, x in ipairs({ a, b, c, d, e, f, g, h }) do state[i] = tobit(state[i] + x) end
+end
+
+local function sha256(s)
+  local padded = s .. "\128" .. ("\0"):rep((55 - #s) % 64) .. ("\0"):rep(4) .. unword(8 * #s)
+  local state = { unpack(sha_start) }
+  for at = 1, #padded, 64 do sha_block(state, padded, at) end
+  for i = 1, 8 do state[i] = unword(state[i]) end
+  return table.concat(state)
+end
+
+-- expand is HKDF-Expand of at most 32 bytes with a secret of 32 bytes: an HMAC.
+local function expand(secret, label, n)
+  local inner, outer = {}, {}
+  for i = 1, 64 do
+    local b = secret:byte(i) or 0
+    inner[i], outer[i] = string.char(bxor(b, 0x36)), string.char(bxor(b, 0x5c))
+  end
+  return sha256(table.concat(outer) .. sha256(table.concat(inner) .. label .. "\1")):sub(1, n)
+end
+
+-- Tables of AES: the S-box, and S-box and MixColumns of one byte for each place in a word.
+local sbox, mix = {}, { {}, {}, {}, {} }
+do
+  local power, log, x = {}, {}, 1
+  for i = 0, 254 do
+    power[i], log[x] = x, i
+    x = bxor(x, x < 128 and 2 * x or bxor(2 * x, 0x11b)) -- times 3
+  end
+  for i = 0, 255 do
+    local b = i > 0 and power[(255 - log[i]) % 255] or 0
+    local s = 0x63
+    for k = 0, 4 do s = bxor(s, band(bor(lshift(b, k), rshift(b, 8 - k)), 255)) end
+    sbox[i] = s
+    local twice = s < 128 and 2 * s or bxor(2 * s, 0x11b)
+    local w = bor(lshift(twice, 24), lshift(s, 16), lshift(s, 8), bxor(twice, s))
+    for k = 1, 4 do mix[k][i] = ror(w, 8 * k - 8) end
+  end
+end
+
+local function substitute(a, b, c, d)
+  return bor(lshift(sbox[rshift(a, 24)], 24), lshift(sbox[band(rshift(b, 16), 255)], 16),
+    lshift(sbox[band(rshift(c, 8), 255)], 8), sbox[band(d, 255)])
+end
+
+-- aes_schedule returns the round keys of a key of 16 bytes.
+local function aes_schedule(key)
+  local w, constant = {}, 1
+  for i = 1, 4 do w[i] = word(key, 4 * i - 3) end
+  for i = 5, 44 do
+    local x = w[i - 1]
+    if i % 4 == 1 then
+      x = rol(x, 8)
+      x = bxor(substitute(x, x, x, x), lshift(constant, 24))
+      constant = constant < 128 and 2 * constant or bxor(2 * constant, 0x11b)
+    end
+    w[i] = bxor(w[i - 4], x)
+  end
+  return w
+end
+
+-- aes encrypts a block of four words.
+local function aes(w, a, b, c, d)
+  local m1, m2, m3, m4 = mix[1], mix[2], mix[3], mix[4]
+  a, b, c, d = bxor(a, w[1]), bxor(b, w[2]), bxor(c, w[3]), bxor(d, w[4])
+  for i = 5, 37, 4 do
+    a, b, c, d =
+      bxor(m1[rshift(a, 24)], m2[band(rshift(b, 16), 255)], m3[band(rshift(c, 8), 255)], m4[band(d, 255)], w[i]),
+      bxor(m1[rshift(b, 24)], m2[band(rshift(c, 16), 255)], m3[band(rshift(d, 8), 255)], m4[band(a, 255)], w[i + 1]),
+      bxor(m1[rshift(c, 24)], m2[band(rshift(d, 16), 255)], m3[band(rshift(a, 8), 255)], m4[band(b, 255)], w[i + 2]),
+      bxor(m1[rshift(d, 24)], m2[band(rshift(a, 16), 255)], m3[band(rshift(b, 8), 255)], m4[band(c, 255)], w[i + 3])
+  end
+  return bxor(substitute(a, b, c, d), w[41]), bxor(substitute(b, c, d, a), w[42]),
+    bxor(substitute(c, d, a, b), w[43]), bxor(substitute(d, a, b, c), w[44])
+end
+
+-- shift_right moves four words right by n bits, without reduction.
+local function shift_right(n, a, b, c, d)
+  local m = 32 - n
+  return rshift(a, n), bor(rshift(b, n), lshift(a, m)), bor(rshift(c, n), lshift(b, m)), bor(rshift(d, n), lshift(c, m))
+end
+
+-- ghash_table returns the products of 0 to 15 and the key of GHASH, for multiplication by four bits at a time. In GHASH
+-- the first bit of a byte is the lowest power of x, and the polynomial is x^128 + x^7 + x^2 + x + 1.
+local function ghash_table(a, b, c, d)
+  local m = { [0] = { 0, 0, 0, 0 }, [8] = { a, b, c, d } }
+  for _, i in ipairs({ 4, 2, 1 }) do
+    local carry = band(d, 1)
+    a, b, c, d = shift_right(1, a, b, c, d)
+    if carry == 1 then a = bxor(a, 0xe1000000) end
+    m[i] = { a, b, c, d }
+  end
+  for _, i in ipairs({ 2, 4, 8 }) do
+    for j = 1, i - 1 do
+      local x, y = m[i], m[j]
+      m[i + j] = { bxor(x[1], y[1]), bxor(x[2], y[2]), bxor(x[3], y[3]), bxor(x[4], y[4]) }
+    end
+  end
+  return m
+end
+
+-- ghash_rest is what four bits that are shifted out come back as.
+local ghash_rest = { [0] = 0, 0x1c20, 0x3840, 0x2460, 0x7080, 0x6ca0, 0x48c0, 0x54e0, 0xe100, 0xfd20, 0xd940, 0xc560,
+  0x9180, 0x8da0, 0xa9c0, 0xb5e0 }
+for i = 0, 15 do ghash_rest[i] = lshift(ghash_rest[i], 16) end
+
+-- ghash_block returns the product of a block and the key of GHASH.
+local function ghash_block(m, x)
+  local a, b, c, d = 0, 0, 0, 0
+  for i = 4, 1, -1 do
+    for bits = 0, 28, 4 do
+      local rest = ghash_rest[band(d, 15)]
+      a, b, c, d = shift_right(4, a, b, c, d)
+      local y = m[band(rshift(x[i], bits), 15)]
+      a, b, c, d = bxor(a, rest, y[1]), bxor(b, y[2]), bxor(c, y[3]), bxor(d, y[4])
+    end
+  end
+  x[1], x[2], x[3], x[4] = a, b, c, d
+end
+
+-- ghash returns the hash of associated data and ciphertext as four words.
+local function ghash(m, header, body)
+  local x = { 0, 0, 0, 0 }
+  for _, s in ipairs({ header, body }) do
+    s = s .. ("\0"):rep(-#s % 16)
+    for at = 1, #s, 16 do
+      for i = 1, 4 do x[i] = bxor(x[i], word(s, at + 4 * i - 4)) end
+      ghash_block(m, x)
+    end
+  end
+  x[2], x[4] = bxor(x[2], 8 * #header), bxor(x[4], 8 * #body)
+  ghash_block(m, x)
+  return x
+end
+
+-- gcm_open returns the plaintext of a body, or nil if the tag is wrong.
+local function gcm_open(key, counter, header, body, tag)
+  local high, low = math.floor(counter / 4294967296), counter % 4294967296
+  local a, b, c, d = aes(key.schedule, key.salt, high, low, 1)
+  local x = ghash(key.products, header, body)
+  if unword(bxor(x[1], a)) .. unword(bxor(x[2], b)) .. unword(bxor(x[3], c)) .. unword(bxor(x[4], d)) ~= tag then return end
+  local padded, out = body .. ("\0"):rep(-#body % 16), {}
+  for at = 1, #padded, 16 do
+    a, b, c, d = aes(key.schedule, key.salt, high, low, 2 + (at - 1) / 16)
+    out[#out + 1] = unword(bxor(word(padded, at), a)) .. unword(bxor(word(padded, at + 4), b)) ..
+      unword(bxor(word(padded, at + 8), c)) .. unword(bxor(word(padded, at + 12), d))
+  end
+  return table.concat(out):sub(1, #body)
+end
+
+-- derive returns the key of a phase and the secret of the next phase.
+local function derive(secret)
+  local schedule = aes_schedule(expand(secret, "datxdp key", 16))
+  local key = { schedule = schedule, salt = word(expand(secret, "datxdp salt", 4), 1),
+    products = ghash_table(aes(schedule, 0, 0, 0, 0)) }
+  return key, expand(secret, "datxdp next", 32)
+end
+
+-- A direction of a secure connection: the key of its phase, of the phase before and, once seen, of the phase after it;
+-- the counter that is expected next, and the counter of the first packet in the phase.
+local function new_direction(secret)
+  local d = { phase = 0, first = 0, expected = 0 }
+  d.key, d.secret = derive(secret)
+  return d
+end
+
+-- nearest is the counter nearest to the expected one that has these lower 32 bits.
+local function nearest(expected, low)
+  local c = expected - expected % 4294967296 + low
+  if c > expected + 2147483648 and c >= 4294967296 then return c - 4294967296 end
+  if c + 2147483648 < expected then return c + 4294967296 end
+  return c
+end
+
+-- open_in opens a packet of a direction. It returns the body, the phase and the counter, or nil.
+local function open_in(d, bit_of_phase, low, header, body, tag)
+  local counter = nearest(d.expected, low)
+  local key, phase = d.key, d.phase
+  if bit_of_phase ~= d.phase % 2 then
+    key, phase = d.before, d.phase - 1
+    if counter >= d.first then
+      if not d.after then d.after, d.next_secret = derive(d.secret) end
+      key, phase = d.after, d.phase + 1
+    end
+  end
+  local opened = key and gcm_open(key, counter, header, body, tag)
+  if not opened then return end
+  d.expected = math.max(d.expected, counter + 1)
+  if phase > d.phase then
+    d.before, d.key, d.after, d.secret = d.key, d.after, nil, d.next_secret
+    d.phase, d.first = phase, counter
+  end
+  return opened, phase, counter
+end
+
 -- Secure connections, by a Connect with the Noise handshake. Packets to the requester have its CID. Packets to the
 -- server have a CID that is in no clear packet, so they are known by addresses and ports. A Connect without the
 -- Noise handshake, of the same names, ends that. Wireshark dissects packets in order first, and later at random:
 -- sealed_frames keeps the result.
 local secure, sealed_frames = {}, {}
-function datxdp.init() secure, sealed_frames = {}, {} end
 
 local function to_server(pinfo)
   return table.concat({ tostring(pinfo.src), pinfo.src_port, tostring(pinfo.dst), pinfo.dst_port }, " ")
@@ -240,11 +484,101 @@ end
 
 local function to_requester(address, cid) return tostring(address) .. " cid " .. cid end
 
+-- The key log: pairs of secrets by the CID and the tag of the requester. It is read again when it has grown, since it is
+-- written while a capture runs.
+local log = { name = "", at = 0, pairs = {} }
+
+local function unhex(s)
+  return (s:gsub("%x%x", function(x) return string.char(tonumber(x, 16)) end))
+end
+
+local function read_line(line)
+  local kind, cid, tag, server, secret = line:match("^DATXDP2_(%u+) (%x+) (%x+) (%x+) (%x+)%s*$")
+  if not secret or #secret ~= 64 then return end
+  local name = cid:lower() .. " " .. tag:lower()
+  local found = log.pairs[name] or {}
+  found[kind], found.server = secret, tonumber(server, 16)
+  log.pairs[name] = found
+end
+
+-- read_log returns whether there was something new in the key log.
+local function read_log()
+  local name = datxdp.prefs.keylog
+  if name ~= log.name then log = { name = name, at = 0, pairs = {} } end
+  local file = name ~= "" and io.open(name, "rb")
+  if not file then return false end
+  file:seek("set", log.at)
+  local text = (file:read("*a") or ""):match("^.*\n") or ""
+  file:close()
+  log.at = log.at + #text
+  for line in text:gmatch("[^\n]+") do read_line(line) end
+  return text ~= ""
+end
+
+-- Connections: by address and CID of the requester, by addresses and CID of the server, and those without keys yet.
+-- opened_frames keeps what was opened, because a key opens packets in order only.
+local requesters, servers, keyless, fresh, opened_frames = {}, {}, {}, false, {}
+
+function datxdp.init()
+  secure, sealed_frames = {}, {}
+  log = { name = "", at = 0, pairs = {} }
+  requesters, servers, keyless, fresh, opened_frames = {}, {}, {}, false, {}
+end
+
+local function from_to(from, to, cid) return tostring(from) .. " " .. to_requester(to, cid) end
+
+-- find_keys gives keys to the connections whose lines are in the key log.
+local function find_keys()
+  if not read_log() and not fresh then return end
+  local rest = {}
+  for _, c in ipairs(keyless) do
+    local found = log.pairs[c.name]
+    if found and found.REQUESTER and found.SERVER then
+      c.up, c.down = new_direction(unhex(found.REQUESTER)), new_direction(unhex(found.SERVER))
+      servers[from_to(c.src, c.dst, found.server)] = c
+    else
+      rest[#rest + 1] = c
+    end
+  end
+  keyless, fresh = rest, false
+end
+
 -- note_connect keeps whether a Connect with a cookie asks for a secure connection.
-local function note_connect(p, cid)
-  if p.pinfo.visited then return end
-  secure[to_server(p.pinfo)] = p.noise
-  secure[to_requester(p.pinfo.src, cid)] = p.noise
+local function note_connect(p, cid, tag)
+  local pinfo = p.pinfo
+  if pinfo.visited then return end
+  secure[to_server(pinfo)] = p.noise
+  secure[to_requester(pinfo.src, cid)] = p.noise
+  local name, place = string.format("%08x %08x", cid, tag), to_requester(pinfo.src, cid)
+  local known = requesters[place]
+  if not p.noise then
+    requesters[place] = nil
+  elseif not known or known.name ~= name then
+    local c = { name = name, src = tostring(pinfo.src), dst = tostring(pinfo.dst) }
+    requesters[place], keyless[#keyless + 1], fresh = c, c, true
+  end
+end
+
+-- direction_of returns the direction of a connection that a packet belongs to, or nil without its keys.
+local function direction_of(pinfo, cid)
+  if #keyless > 0 then find_keys() end
+  local c = requesters[to_requester(pinfo.dst, cid)]
+  if c and c.dst == tostring(pinfo.src) then return c.down end
+  c = servers[from_to(pinfo.src, pinfo.dst, cid)]
+  return c and c.up
+end
+
+-- open_sealed opens a sealed packet. It returns nil if there is no key, and a table without a body if it does not open.
+local function open_sealed(p)
+  local pinfo, tvb = p.pinfo, p.tvb
+  if pinfo.visited then return opened_frames[pinfo.number] end
+  local d = p.have >= p.stop + seal_size and direction_of(pinfo, tvb(4, 4):uint())
+  if not d then return end
+  local o = {}
+  o.body, o.phase, o.counter = open_in(d, band(p.flags, KEY_PHASE) / KEY_PHASE, tvb(28, 4):uint(), tvb:raw(0, header_size),
+    p.stop > header_size and tvb:raw(header_size, p.stop - header_size) or "", tvb:raw(p.stop, seal_size))
+  opened_frames[pinfo.number] = o
+  return o
 end
 
 -- is_sealed says whether a packet is sealed. A Closed without a seal has a CRC.
@@ -457,7 +791,7 @@ local function add_hello(p)
   end
   if p.type == REJECT then add_reason(p, node, p.tvb(at + 18, 1):uint()) end
   local cookie = p.tvb(at + 40, 8):uint64() ~= UInt64(0)
-  if p.type == CONNECT and cookie and not wrong and not p.cut then note_connect(p, p.tvb(at, 4):uint()) end
+  if p.type == CONNECT and cookie and not wrong and not p.cut then note_connect(p, p.tvb(at, 4):uint(), p.tvb(at + 4, 4):uint()) end
   if wrong then malformed(p, node, wrong) end
 end
 
@@ -479,7 +813,7 @@ end
 local function add_probe(p)
   if not without_sack(p) then return end
   bytes(p, p.tree, fields.probe_padding, header_size, p.stop - header_size)
-  p.notes[#p.notes + 1] = "size=" .. p.stop + trailer_size
+  p.notes[#p.notes + 1] = "size=" .. p.stop + p.trailer
 end
 
 local function add_probed(p)
@@ -512,13 +846,28 @@ local bodies = {
   [PROBE] = add_probe, [PROBED] = add_probed, [VERSIONS] = add_versions,
 }
 
--- add_sealed shows a sealed body, which only the ends of the connection can open.
+-- add_opened shows the body of a packet that was opened.
+local function add_opened(p, o)
+  p.tree:add(fields.sealed_phase, p.tvb(1, 1), o.phase):set_generated()
+  p.tree:add(fields.sealed_counter, p.tvb(28, 4), UInt64.new(o.counter % 4294967296, math.floor(o.counter / 4294967296))):set_generated()
+  p.tvb = ByteArray.new(p.tvb:raw(0, header_size) .. o.body, true):tvb("Opened datxdp")
+  p.have, p.stop, p.trailer = header_size + #o.body, header_size + #o.body, seal_size
+  bodies[p.type](p)
+end
+
+-- add_sealed shows a sealed body, and what is in it if the key log has the keys.
 local function add_sealed(p)
   p.notes[#p.notes + 1] = "phase=" .. (band(p.flags, KEY_PHASE) ~= 0 and 1 or 0) .. " counter=" .. p.tvb(28, 4):uint()
   if p.stop < header_size then return malformed(p, p.tree, "no room for the seal") end
   bytes(p, p.tree, fields.sealed, header_size, p.stop - header_size)
   bytes(p, p.tree, fields.seal, p.stop, seal_size)
+  local o = open_sealed(p)
+  if o and o.body then return add_opened(p, o) end
   p.notes[#p.notes + 1] = "sealed=" .. p.stop - header_size
+  if o then
+    p.tree:add_proto_expert_info(experts.unopened, "Does not open: the key log has another key, or the packet is forged or damaged")
+    p.notes[#p.notes + 1] = "[does not open]"
+  end
 end
 
 local function add_trailer(p)
@@ -573,7 +922,7 @@ function datxdp.dissector(tvb, pinfo, root)
   pinfo.cols.protocol = "datxdp"
   local total = tvb:reported_len()
   local have = math.min(tvb:captured_len(), total)
-  local p = { tvb = tvb, have = have, stop = total - trailer_size, pinfo = pinfo, notes = {}, names = {} }
+  local p = { tvb = tvb, have = have, stop = total - trailer_size, trailer = trailer_size, pinfo = pinfo, notes = {}, names = {} }
   if have == 0 then return 0 end
   p.tree = root:add(datxdp, tvb(0, have))
   local first = tvb(0, 1):uint()

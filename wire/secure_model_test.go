@@ -16,6 +16,7 @@ type cipherModel struct {
 	t       testing.TB
 	sealed  map[[32]byte][32]byte // hash of plaintext and header, by hash of key and nonce
 	numOpen int
+	show    func(header, plaintext []byte) // called for each packet that is sealed; nil: nobody
 }
 
 func newCipherModel(t testing.TB) *cipherModel {
@@ -47,6 +48,9 @@ func (c checkedCipher) Seal(dst, nonce, plaintext, header []byte) []byte {
 		c.m.t.Errorf("nonce %x is used twice", nonce)
 	}
 	c.m.sealed[at] = what
+	if c.m.show != nil {
+		c.m.show(header, plaintext)
+	}
 	return c.AEAD.Seal(dst, nonce, plaintext, header)
 }
 

@@ -139,7 +139,7 @@ func (f *pdmlField) items(all []item, start int) []item {
 
 func (f *pdmlField) item(name string, start int) item {
 	switch name {
-	case "crc.good", "crc.bad", "malformed", "cut", "ended": // expert items have no place in the packet
+	case "crc.good", "crc.bad", "malformed", "cut", "ended", "unopened": // expert items have no place in the packet
 		return item{Name: name}
 	case "sack", "chunk.payload", "hello.private", "hello.option.value", "hello.option.server_key", "hello.option.key_id",
 		"hello.option.head", "probe.padding", "body", "sealed", "seal":
