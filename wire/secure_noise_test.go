@@ -135,3 +135,14 @@ func (l *learner) NeedsKey() bool { return !l.known }
 
 // Learn implements KeyLearner.
 func (l *learner) Learn(key [32]byte) { l.known, l.terms.Server = true, key }
+
+// knowingNoise returns the handshakes of a host with a private key, with a server with another one.
+func knowingNoise(own, server []byte, random io.Reader) *noise {
+	return &noise{terms: handshake.Terms{Own: keyOf(string(own)), Server: keyOf(string(server)).Public()}, random: random}
+}
+
+// sharingNoise returns the handshakes of a host with a shared secret.
+func sharingNoise(secret []byte, random io.Reader) *noise {
+	shared := handshake.SharedKey(secret)
+	return &noise{terms: handshake.Terms{Shared: &shared}, random: random}
+}
