@@ -199,7 +199,7 @@ func TestAttack15KeyGuesses(t *testing.T) {
 	})
 }
 
-// The memory for guessing addresses must be bounded.
+// The memory for guessing addresses must be bounded, and so must the time for each new one.
 func TestPenaltiesAreBounded(t *testing.T) {
 	p := newGuessLimiter()
 	for i := range 3 * maxGuessers {
@@ -207,6 +207,13 @@ func TestPenaltiesAreBounded(t *testing.T) {
 	}
 	if len(p.addrs) > maxGuessers || len(p.networks) > maxGuessers {
 		t.Errorf("%d addresses and %d networks remembered, want %d at most", len(p.addrs), len(p.networks), maxGuessers)
+	}
+	for i := 0; len(p.addrs) < maxGuessers; i++ {
+		p.recordGuess(netip.AddrFrom16([16]byte{0x20, 2, 2: byte(i), 3: byte(i >> 8), 15: 1}), 0)
+	}
+	p.recordGuess(netip.MustParseAddr("2003::1"), 0) // visits the whole table, but the next guesses do not
+	if n := len(p.addrs); n != maxGuessers*7/8+1 {
+		t.Errorf("%d addresses after one more guess, want %d", n, maxGuessers*7/8+1)
 	}
 }
 

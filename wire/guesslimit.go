@@ -51,16 +51,19 @@ func (p guessCounts) blocked(holder netip.Prefix, now Time) bool {
 	return x != nil && now < x.until
 }
 
-// prune makes room for an entry. It deletes the entries whose count has decayed to 0. If the table is still full, prune
-// deletes arbitrary entries.
+// prune makes room for entries. It deletes the entries whose count has decayed to 0. If the table is then still full,
+// prune deletes arbitrary entries, an eighth of them, because it visits all entries and must not do so for each guess.
 func (p guessCounts) prune(now Time) {
 	for network, x := range p {
 		if x.decay(now); x.guesses == 0 {
 			delete(p, network)
 		}
 	}
+	if len(p) < maxGuessers {
+		return
+	}
 	for network := range p {
-		if len(p) < maxGuessers {
+		if len(p) <= maxGuessers-maxGuessers/8 {
 			return
 		}
 		delete(p, network)
