@@ -81,3 +81,26 @@ func TestClosed(t *testing.T) {
 		t.Error("a closed worker takes a job")
 	}
 }
+
+// TestRest: during a rest, jobs of strangers wait and do not wake the worker. Other jobs do.
+func TestRest(t *testing.T) {
+	w := &Worker{wake: make(chan struct{}, 1), resting: true}
+	stranger, own := jobOf("10.0.0.1"), &wire.Job{}
+	if !w.Submit(stranger) || len(w.wake) != 0 {
+		t.Error("a job of a stranger was refused, or woke the worker")
+	}
+	if !w.Submit(own) || len(w.wake) != 1 {
+		t.Error("a job of this host was refused, or did not wake the worker")
+	}
+	for i, want := range []*wire.Job{own, nil} {
+		if j, _ := w.next(); j != want {
+			t.Errorf("job %d of the rest is %p, want %p", i, j, want)
+		}
+	}
+	if w.setResting(false); w.strangers.jobs != 1 {
+		t.Errorf("%d jobs wait", w.strangers.jobs)
+	}
+	if j, _ := w.next(); j != stranger {
+		t.Errorf("after the rest comes %p, want %p", j, stranger)
+	}
+}

@@ -22,6 +22,7 @@ type Worker struct {
 	own       []*wire.Job
 	strangers queue
 	ownFirst  bool // the next turn is that of own
+	resting   bool // the jobs of strangers wait until the rest is over
 	closed    bool
 }
 
@@ -37,18 +38,18 @@ func New() *Worker {
 // Submit implements wire.Runner.
 func (w *Worker) Submit(j *wire.Job) bool {
 	w.mu.Lock()
-	room := !w.closed
+	room, wake := !w.closed, true
 	switch {
 	case !room:
 	case j.From.IsValid():
-		room = w.strangers.push(j)
+		room, wake = w.strangers.push(j), !w.resting
 	case len(w.own) >= maxOwn:
 		room = false
 	default:
 		w.own = append(w.own, j)
 	}
 	w.mu.Unlock()
-	if room {
+	if room && wake {
 		w.raise()
 	}
 	return room
@@ -84,9 +85,8 @@ func (w *Worker) run() {
 	defer rest.Stop()
 	<-rest.C
 	var worked time.Duration
-	resting := false
 	for {
-		job, closed := w.next(!resting)
+		job, closed := w.next()
 		switch {
 		case job != nil:
 			began := time.Now()
@@ -94,28 +94,38 @@ func (w *Worker) run() {
 			if w.half && job.From.IsValid() {
 				worked += min(time.Since(began), longWork)
 			}
+			runtime.Gosched() // owners and waiters may need this processor
 		case closed:
 			return
 		default:
 			select {
 			case <-w.wake:
 			case <-rest.C:
-				resting = false
+				w.setResting(false)
 			}
 		}
-		if worked >= workTime && !resting {
+		if worked >= workTime {
 			rest.Reset(worked)
-			worked, resting = 0, true
+			worked = 0
+			w.setResting(true)
 		}
 	}
 }
 
-// next removes the next job, or returns nil. It ignores strangers unless the argument says so.
-func (w *Worker) next(strangers bool) (j *wire.Job, closed bool) {
+// setResting begins or ends a rest. Meanwhile Submit does not wake the worker for jobs of strangers, because each wake
+// costs the caller, which owns an engine.
+func (w *Worker) setResting(resting bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.resting = resting
+}
+
+// next removes the next job, or returns nil. It ignores strangers during a rest.
+func (w *Worker) next() (j *wire.Job, closed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ownFirst = !w.ownFirst
-	if strangers && (!w.ownFirst || len(w.own) == 0) {
+	if !w.resting && (!w.ownFirst || len(w.own) == 0) {
 		j = w.strangers.pop()
 	}
 	if j == nil && len(w.own) > 0 {
