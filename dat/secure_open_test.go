@@ -1,7 +1,12 @@
 package dat
 
 import (
+	"bytes"
+	"log/slog"
 	"os"
+	"os/exec"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/datxdp/datxdp/internal/simlink"
@@ -94,5 +99,44 @@ func TestSecurityOfLaterOpen(t *testing.T) {
 			ok(t, later.Close())
 		}
 		ok(t, first.Close())
+	}
+}
+
+// TestInsecureWithKey: the log warns of plaintext mode if there is a key, and says the mode of each adapter.
+func TestInsecureWithKey(t *testing.T) {
+	for _, key := range []string{"", string(must(os.ReadFile(newKeyring(t).key("alice")))(t))} {
+		t.Setenv("DATXDP_KEY", key)
+		var log bytes.Buffer
+		ia := must(newSimWith(t, simlink.Config{}).open(0, Options{Security: Security{Insecure: true}, Logger: slog.New(slog.NewTextHandler(&log, nil))}))(t)
+		ok(t, ia.Close())
+		warned := strings.Contains(log.String(), `level=WARN msg="dat: plaintext mode because of insecure, although there is a key" key=DATXDP_KEY`)
+		if warned != (key != "") || !strings.Contains(log.String(), "security=plaintext") || key != "" && strings.Contains(log.String(), strings.TrimSpace(key)) {
+			t.Errorf("with a key of %d bytes the log says %q", len(key), &log)
+		}
+	}
+}
+
+// TestSecurityWithoutAES: on a processor without AES instructions, an adapter with a key does not open, and says why. One in
+// plaintext mode opens.
+func TestSecurityWithoutAES(t *testing.T) {
+	const child = "DATXDP_TEST_NO_AES"
+	if os.Getenv(child) == "" {
+		if runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
+			t.Skip("no other processor is supported in secure mode")
+		}
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestSecurityWithoutAES$", "-test.v")
+		cmd.Env = append(os.Environ(), child+"=1", "GODEBUG=cpu.aes=off") // golang.org/x/sys/cpu reads it
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestSecurityWithoutAES") {
+			t.Errorf("%v: %s", err, out)
+		}
+		return
+	}
+	_, err := opens(t, Security{KeyFile: newKeyring(t).key("alice")})
+	wants(t, "open", err, ErrModelNotSupported)
+	if text := err.Error(); !strings.Contains(text, "no instructions for AES") || !strings.Contains(text, "insecure") {
+		t.Errorf("the error is %v", err)
+	}
+	if secure, err := opens(t, Security{}); secure || err != nil {
+		t.Errorf("in plaintext mode: secure %v, error %v", secure, err)
 	}
 }

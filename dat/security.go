@@ -55,6 +55,9 @@ func openSecurity(o Security, log *slog.Logger) (*security, error) {
 		if o.KeyFile != "" || o.PeersFile != "" {
 			return nil, fail(ErrInvalidParameter, "insecure with a file of keys or peers: choose one of them")
 		}
+		if source := new(identity.Files).Source(); source != "" {
+			log.Warn("dat: plaintext mode because of insecure, although there is a key", "key", source)
+		}
 		return nil, nil
 	}
 	store, err := identity.Open(identity.Files{Key: o.KeyFile, Peers: o.PeersFile})

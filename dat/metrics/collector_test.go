@@ -1,12 +1,14 @@
 package metrics
 
 import (
+	"encoding/base64"
 	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/datxdp/datxdp/dat"
@@ -28,6 +30,32 @@ func open(t *testing.T) *dat.IA {
 	}
 	t.Cleanup(func() { _ = ia.Close() }) // the test may have closed it
 	return ia
+}
+
+// The label security must say the mode of the adapter.
+func TestSecurityLabel(t *testing.T) {
+	for key, want := range map[string]string{"": "plaintext", base64.StdEncoding.EncodeToString([]byte("thirty-two bytes of a secret key")): "secure"} {
+		t.Setenv("DATXDP_KEY", key)
+		registry := prometheus.NewPedanticRegistry()
+		registry.MustRegister(NewCollector("a", open(t)))
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, f := range families {
+			if f.GetName() == "datxdp_adapter_info" {
+				for _, l := range f.GetMetric()[0].GetLabel() {
+					if l.GetName() == "security" {
+						got = l.GetValue()
+					}
+				}
+			}
+		}
+		if got != want {
+			t.Errorf("security is %q, want %q", got, want)
+		}
+	}
 }
 
 // Many concurrent scrapes, and scrapes in the following second, read the counters once.

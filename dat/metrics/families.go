@@ -35,13 +35,21 @@ func gauge(name, help string, value func(*sample) float64) family {
 		show: func(s *sample, put func(float64, ...string)) { put(value(s)) }}
 }
 
+// securityOf returns whether the connections of an adapter are secure or plaintext.
+func securityOf(secure bool) string {
+	if secure {
+		return "secure"
+	}
+	return "plaintext"
+}
+
 // families has all metrics. Names and units follow the conventions of Prometheus: base units, and the suffix _total for
 // counters. A test checks that docs/METRICS.md has the same metrics.
 var families = []family{
-	{name: "adapter_info", kind: prometheus.GaugeValue, labels: []string{"mode", "address", "port", "max_packet_bytes", "offload"},
-		help: "Always 1; the labels describe the adapter: granted mode, address, port, largest UDP payload, and offloads of the kernel in use.",
+	{name: "adapter_info", kind: prometheus.GaugeValue, labels: []string{"mode", "address", "port", "max_packet_bytes", "offload", "security"},
+		help: "Always 1; the labels describe the adapter: granted mode, address, port, largest UDP payload, offloads of the kernel in use, and whether connections are secure or plaintext.",
 		show: func(s *sample, put func(float64, ...string)) {
-			put(1, s.Mode, s.attr.Address.String(), strconv.Itoa(int(s.attr.Port)), strconv.Itoa(s.attr.MaxPacket), s.attr.Offload)
+			put(1, s.Mode, s.attr.Address.String(), strconv.Itoa(int(s.attr.Port)), strconv.Itoa(s.attr.MaxPacket), s.attr.Offload, securityOf(s.attr.Secure))
 		}},
 	{name: "connections", kind: prometheus.GaugeValue, labels: []string{"state"},
 		help: "Number of connections by state. The state closing means that the peer has not confirmed the end yet.", show: showConnections},

@@ -13,6 +13,7 @@ func table() []check {
 
 		{"capabilities", "what this process may do", scopeProcess, true, checkCapabilities},
 		{"bpf", "whether the kernel lets this process load XDP programs", scopeProcess, true, checkBPF},
+		{"security", "whether an adapter would be in secure mode: keys, peers, key log", scopeProcess, false, checkSecurity},
 
 		{"interface", "whether the interface, or the address, is there", scopeInterface, false, checkInterface},
 		{"up", "whether the interface is up", scopeInterface, false, checkUp},

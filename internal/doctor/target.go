@@ -28,6 +28,9 @@ type Target struct {
 	kind         ianame.Kind
 	ifname, mode string
 	addr         netip.Addr
+
+	keyFile, peersFile string
+	insecure           bool
 }
 
 // resolve parses the name of the IA.
@@ -45,6 +48,7 @@ func (t *Target) resolve() error {
 		return err
 	}
 	t.kind, t.ifname, t.mode, t.addr = n.Kind, n.Interface, n.Mode, n.Addr
+	t.keyFile, t.peersFile, t.insecure = n.Key, n.Peers, n.Insecure
 	if n.Port != 0 {
 		t.Port = n.Port
 	}

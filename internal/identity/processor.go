@@ -9,7 +9,7 @@ import (
 
 // ErrProcessor: the processor has no instructions for AES and carry-less multiplication. Without them AES-GCM is slow, and
 // its time depends on the key.
-var ErrProcessor = errors.New("this processor has no instructions for AES and carry-less multiplication, which secure mode needs")
+var ErrProcessor = errors.New("this processor has no instructions for AES and carry-less multiplication, which secure mode needs; the option insecure selects plaintext mode")
 
 // CheckProcessor returns ErrProcessor, or nil.
 func CheckProcessor() error {

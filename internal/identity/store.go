@@ -12,7 +12,9 @@ import (
 const (
 	credentialsVar  = "CREDENTIALS_DIRECTORY" // set by systemd
 	credentialsFile = "datxdp.key"
-	keyVar          = "DATXDP_KEY"
+
+	// KeyVariable is the variable with the text of a key.
+	KeyVariable = "DATXDP_KEY"
 )
 
 // ErrNoKey: this host has no key.
@@ -84,21 +86,37 @@ func (f *Files) read() (*Set, error) {
 	return &Set{keys, policy}, nil
 }
 
-// readKeys reads the keys from the first source that has some.
-func (f *Files) readKeys() (*Keys, error) {
+// Source returns the name of the file that has the keys, KeyVariable if a variable has them, or "" if there is no key.
+//
+// System calls: newfstatat.
+func (f *Files) Source() string {
 	if f.Key != "" {
-		return ReadKeys(f.Key)
+		return f.Key
 	}
 	if dir := os.Getenv(credentialsVar); dir != "" {
-		k, err := ReadKeys(filepath.Join(dir, credentialsFile))
-		if !errors.Is(err, fs.ErrNotExist) {
-			return k, err
+		name := filepath.Join(dir, credentialsFile)
+		if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+			return name
 		}
 	}
-	if text := os.Getenv(keyVar); text != "" {
-		b := []byte(text)
-		defer clear(b)
-		return parseKeys(keyVar, b)
+	if os.Getenv(KeyVariable) != "" {
+		return KeyVariable
 	}
-	return nil, ErrNoKey
+	return ""
+}
+
+// readKeys reads the keys from the first source that has some.
+func (f *Files) readKeys() (*Keys, error) {
+	switch name := f.Source(); name {
+	case "":
+		return nil, ErrNoKey
+	case f.Key: // a file may have any name
+		return ReadKeys(name)
+	case KeyVariable:
+		b := []byte(os.Getenv(KeyVariable))
+		defer clear(b)
+		return parseKeys(KeyVariable, b)
+	default:
+		return ReadKeys(name)
+	}
 }

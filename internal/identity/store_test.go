@@ -24,7 +24,7 @@ func TestSources(t *testing.T) {
 		return s.Current().Keys.Connect().Public()
 	}
 	t.Setenv(credentialsVar, "")
-	t.Setenv(keyVar, "")
+	t.Setenv(KeyVariable, "")
 	if _, err := Open(Files{}); !errors.Is(err, ErrNoKey) {
 		t.Errorf("no source: %v", err)
 	}
@@ -32,7 +32,7 @@ func TestSources(t *testing.T) {
 	if _, err := Open(Files{}); !errors.Is(err, ErrNoKey) {
 		t.Errorf("no credential: %v", err)
 	}
-	t.Setenv(keyVar, text(3))
+	t.Setenv(KeyVariable, text(3))
 	if got := key(Files{}); got != public(t, 3) {
 		t.Errorf("variable: got key %x", got)
 	}
@@ -51,7 +51,7 @@ func TestSources(t *testing.T) {
 		t.Error("a credential that everybody may read is passed over")
 	}
 	t.Setenv(credentialsVar, "")
-	t.Setenv(keyVar, "x")
+	t.Setenv(KeyVariable, "x")
 	if _, err := Open(Files{}); err == nil || err.Error() != "DATXDP_KEY:1: not a private key: write 32 bytes in base64, which are 44 characters, not 1" {
 		t.Errorf("variable: %v", err)
 	}

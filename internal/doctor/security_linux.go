@@ -1,0 +1,65 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/datxdp/datxdp/internal/identity"
+)
+
+// checkSecurity says whether an adapter would be in secure mode: with which keys, for which peers, and whether it would
+// write a key log. It reads what an adapter reads: the files in the name, and the environment of this process.
+//
+// System calls: those of opening and reading the files. Nothing is made or changed.
+func checkSecurity(_ context.Context, x *exam) []Finding {
+	files := identity.Files{Key: x.keyFile, Peers: x.peersFile}
+	source := files.Source()
+	switch {
+	case x.insecure && x.keyFile+x.peersFile != "":
+		return failure("the name has insecure, and a file of keys or peers", "The adapter does not open, because one contradicts the other.",
+			"choose one of them", "")
+	case x.insecure && source != "":
+		return warning("plaintext mode, although there is a key: "+source, "Packets are neither encrypted nor authenticated, because of the option insecure.",
+			"leave out insecure", "")
+	case x.insecure, source == "" && x.peersFile == "":
+		return info("plaintext mode, since no key is named: packets are neither encrypted nor authenticated; docs/SECURITY.md, Secure mode")
+	}
+	store, err := identity.Open(files)
+	if err != nil {
+		return failure(err.Error(), "The adapter does not open.", "mend the file, or choose plaintext mode in a trusted network: insecure", "")
+	}
+	defer store.Close()
+	return secureFindings(store.Current(), source, identity.CheckProcessor(), x.peersFile)
+}
+
+// secureFindings describes an adapter in secure mode with the given keys and peers.
+func secureFindings(set *identity.Set, source string, processor error, peersFile string) []Finding {
+	if processor != nil {
+		return failure(processor.Error(), "The adapter does not open.", "use another host, or plaintext mode in a trusted network: insecure", "")
+	}
+	keys := set.Keys.Public()
+	found := ok("secure mode: %s in %s, for which nobody else has access; public key %s; the processor has AES instructions",
+		plural(len(keys), "private key"), source, identity.Text(keys[0]))
+	if source == identity.KeyVariable {
+		found = warning(fmt.Sprintf("secure mode: %s in %s; public key %s", plural(len(keys), "private key"), source, identity.Text(keys[0])),
+			"The variable is for tests: every process that this one starts gets the key.", "use a key file: key=FILE", "")
+	}
+	if peersFile == "" {
+		found = append(found, info("no file of peers: nobody may connect to this host; it can connect to others")...)
+	} else {
+		found = append(found, ok("%s in %s", plural(len(set.Policy.Peers()), "peer"), peersFile)...)
+	}
+	return append(found, keyLogFindings(identity.KeyLogFile(), identity.CheckKeyLog())...)
+}
+
+// keyLogFindings describes the key log. err says why it is refused.
+func keyLogFindings(file string, err error) []Finding {
+	switch {
+	case file == "":
+		return nil
+	case err != nil:
+		return failure(err.Error(), "The adapter does not open.", "mend the file, or unset DATXDP_KEYLOG", "")
+	}
+	return warning("DATXDP_KEYLOG is set: the secrets of all connections go to "+file,
+		"Whoever reads this file can decrypt the connections, and forge packets of them.", "unset DATXDP_KEYLOG unless you look for a fault", "")
+}
