@@ -174,7 +174,7 @@ func newAdapter(o Options, dev device) (*adapter, error) {
 
 // addEngines makes an engine for each link, in secure mode if there is a key.
 func (a *adapter) addEngines(o *Options, links []link.Link) (err error) {
-	if a.security, err = openSecurity(o.Security, o.warner()); err != nil {
+	if a.security, err = openSecurity(o); err != nil {
 		return err
 	}
 	a.security.secure(a.host)

@@ -1,7 +1,6 @@
 package dat
 
 import (
-	"bytes"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -22,7 +21,7 @@ func TestKeyLog(t *testing.T) {
 	t.Setenv("DATXDP_KEYLOG", name)
 	k := newKeyring(t)
 	n := newSim(t)
-	var log bytes.Buffer
+	var log syncBuffer
 	options := func(host, peer string) Options {
 		o := k.options(host, k.line(peer, ""))
 		o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))

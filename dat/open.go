@@ -56,7 +56,7 @@ type Options struct {
 	// links first, and then the device. If Wrap is nil, the device's links are used directly.
 	Wrap func(link.Link) link.Link
 	// Logger logs when the adapter is opened and closed, and what happens to the connections of this open. If Logger is
-	// nil, only warnings about AF_XDP are logged, such as a fallback to UDP; slog.Default logs them.
+	// nil, only warnings about the adapter are logged, such as a fallback to UDP or a key log; slog.Default logs them.
 	Logger *slog.Logger
 }
 

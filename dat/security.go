@@ -46,11 +46,13 @@ type security struct {
 	store   *identity.Store
 	worker  *worker.Worker
 	keyLog  *identity.KeyLog // nil: none
+	log     *slog.Logger     // of the first open; it limits the number of lines
 	now     func() time.Time
 }
 
 // openSecurity reads the keys and the peers, opens the key log, and starts the worker. It returns nil for plaintext mode.
-func openSecurity(o Security, log *slog.Logger) (*security, error) {
+func openSecurity(options *Options) (*security, error) {
+	o, log := options.Security, options.warner()
 	if o.Insecure {
 		if o.KeyFile != "" || o.PeersFile != "" {
 			return nil, fail(ErrInvalidParameter, "insecure with a file of keys or peers: choose one of them")
@@ -78,7 +80,7 @@ func openSecurity(o Security, log *slog.Logger) (*security, error) {
 		store.Close()
 		return nil, err
 	}
-	return &security{o, store, worker.New(), keyLog, time.Now}, nil
+	return &security{o, store, worker.New(), keyLog, options.logger(), time.Now}, nil
 }
 
 // openKeyLog opens the key log, and warns that there is one. It returns nil if there is none.

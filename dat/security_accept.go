@@ -2,6 +2,7 @@ package dat
 
 import (
 	"crypto/rand"
+	"errors"
 	"net/netip"
 
 	"github.com/datxdp/datxdp/internal/handshake"
@@ -11,8 +12,24 @@ import (
 
 var _ wire.Responder = (*security)(nil)
 
-// Respond implements wire.Responder. It is called by the worker.
+// Respond implements wire.Responder. It is called by the worker. It logs whom it refuses, and why.
 func (s *security) Respond(from netip.Addr, form byte, keyID [4]byte, prologue, message []byte) (payload []byte, a wire.Answerer, err error) {
+	payload, x, err := s.respond(from, form, keyID, prologue, message)
+	if err == nil {
+		return payload, x, nil
+	}
+	why := wire.DeniedKey
+	var who PublicKey
+	errors.As(err, &why)
+	if x != nil {
+		who = PublicKey(x.handshake.Peer())
+	}
+	s.log.Warn("dat: handshake refused", "peer", from, "reason", why.String(), "key", who.String())
+	return nil, nil, err
+}
+
+// respond answers message 1. If it returns an error and an answerer, the requester has proven its key, and the handshake is over.
+func (s *security) respond(from netip.Addr, form byte, keyID [4]byte, prologue, message []byte) (payload []byte, a *answerer, err error) {
 	set := s.store.Current()
 	t := handshake.Terms{Prologue: prologue}
 	var secret handshake.SharedKey
@@ -41,7 +58,7 @@ func (s *security) Respond(from netip.Addr, form byte, keyID [4]byte, prologue, 
 	x := &answerer{r, s, peer, from}
 	if v := x.permit(0); v != identity.Permitted && v != identity.WrongService { // Allows checks the service
 		r.Forget()
-		return nil, nil, denials[v]
+		return nil, x, denials[v]
 	}
 	return payload, x, nil
 }

@@ -1,0 +1,66 @@
+package dat
+
+import (
+	"log/slog"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// syncBuffer is a text to which several goroutines may write while others read it.
+type syncBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// TestRefusedHandshakeIsLogged: a line names the address, the reason, and the public key if the requester has proven it.
+func TestRefusedHandshakeIsLogged(t *testing.T) {
+	for _, tc := range []struct {
+		name, words, server string
+		reason              string
+		key                 bool
+	}{
+		{"wrong server key", "", "carol", "key", false},
+		{"unknown", "", "bob", "unknown", true},
+		{"expired", "expires=2020-01-01", "bob", "expired", true},
+		{"wrong address", "from=192.0.2.0/24", "bob", "address", true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			k := newKeyring(t)
+			var log syncBuffer
+			known := "alice"
+			if tc.reason == "unknown" {
+				known = "carol"
+			}
+			o := k.options("bob", k.line(known, tc.words))
+			o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+			n := newSim(t)
+			a, b := newHost(t, n, 0, k.options("alice", "")), newHost(t, n, 1, o)
+			b.listen(testQual, 64)
+			x := a.point(nil)
+			x.dialAs(b, refusedAfter, k.publicOf(tc.server), "")
+			x.expect(EventTimedOut)
+			key := `""`
+			if tc.key {
+				key = regexp.QuoteMeta(`"` + k.publicOf("alice").String() + `"`)
+			}
+			want := regexp.MustCompile(`level=WARN msg="dat: handshake refused" peer=` + regexp.QuoteMeta(a.addr.String()) + ` reason=` + tc.reason + ` key=` + key)
+			if got := log.String(); !want.MatchString(got) || strings.Contains(got, "DATXDP") {
+				t.Errorf("the log says %q, want %s", got, want)
+			}
+		})
+	}
+}
