@@ -16,6 +16,7 @@ type cipherModel struct {
 	t       testing.TB
 	sealed  map[[32]byte][32]byte // hash of plaintext and header, by hash of key and nonce
 	numOpen int
+	numKeys int                            // ciphers that were made
 	show    func(header, plaintext []byte) // called for each packet that is sealed; nil: nobody
 }
 
@@ -25,6 +26,7 @@ func newCipherModel(t testing.TB) *cipherModel {
 
 // newCipher makes AES-128-GCM with the checks of the model.
 func (m *cipherModel) newCipher(key []byte) (cipher.AEAD, error) {
+	m.numKeys++
 	block, err := aes.NewCipher(key)
 	if err != nil {
 		return nil, err

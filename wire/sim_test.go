@@ -43,7 +43,7 @@ func TestScenarios(t *testing.T) {
 						fmt.Printf("seed %d failed; again with: DATXDP_SEED=%d go test ./wire -count=1 -run TestScenarios\n", seed, seed)
 					}
 				}()
-				if runScenario(t, seed, nil) {
+				if runScenario(t, seed, nil).grouped() {
 					grouped.Add(1)
 				}
 			})
@@ -100,8 +100,8 @@ const (
 	maxVirtual = 20 * time.Minute
 )
 
-// runScenario runs the scenario of a seed. It reports whether packets arrived in groups.
-func runScenario(t *testing.T, seed uint64, keys *seal.Limits) (groups bool) {
+// runScenario runs the scenario of a seed.
+func runScenario(t *testing.T, seed uint64, keys *seal.Limits) *sim {
 	s := newSim(t, seed, keys)
 	defer func() {
 		if p := recover(); p != nil {
@@ -114,6 +114,11 @@ func runScenario(t *testing.T, seed uint64, keys *seal.Limits) (groups bool) {
 	s.settle()
 	s.judge()
 	s.leftovers()
+	return s
+}
+
+// grouped reports whether packets arrived in groups.
+func (s *sim) grouped() bool {
 	return slices.ContainsFunc(s.hosts, func(h *simHost) bool { return h.link.Stats().RxGroups > 0 })
 }
 
