@@ -95,16 +95,13 @@ func openKeyLog(log *slog.Logger) (*identity.KeyLog, error) {
 	return k, nil
 }
 
-// checkSecurity refuses what this version cannot do. A limit of a peer that nobody enforces would be a false promise.
+// checkSecurity refuses what this version cannot do.
 func checkSecurity(store *identity.Store) error {
 	if err := identity.CheckProcessor(); err != nil {
 		return fail(ErrModelNotSupported, "%v", err)
 	}
-	for _, p := range store.Current().Policy.Peers() {
-		if p.Limits() != (identity.Limits{Memory: identity.WriteAccess}) {
-			return fail(ErrModelNotSupported, "the line of peer %v has one of the words memory=, connections=, half-open=, rate=, bytes=, "+
-				"which this version does not enforce: remove it", p)
-		}
+	if err := store.Current().Policy.CheckLimits(); err != nil {
+		return fail(ErrModelNotSupported, "%v", err)
 	}
 	return nil
 }

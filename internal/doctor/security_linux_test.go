@@ -20,26 +20,38 @@ func securityOf(t *testing.T, ia string) []Finding {
 	return checkSecurity(t.Context(), x)
 }
 
-// TestSecurity: the doctor says which mode an adapter would have, with which keys, and why it would not open.
-func TestSecurity(t *testing.T) {
+// files are the files of TestSecurity, and the text of the key.
+type files struct{ key, loose, peers, limits, log, text string }
+
+func newFiles(t *testing.T) files {
+	t.Helper()
 	dir := t.TempDir()
-	key, loose, peers := filepath.Join(dir, "key"), filepath.Join(dir, "loose"), filepath.Join(dir, "peers")
-	public, err := identity.CreateKey(key)
+	f := files{key: filepath.Join(dir, "key"), loose: filepath.Join(dir, "loose"), peers: filepath.Join(dir, "peers"),
+		limits: filepath.Join(dir, "limits"), log: filepath.Join(dir, "log")}
+	public, err := identity.CreateKey(f.key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(key)
+	text, err := os.ReadFile(f.key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, content := range map[string]string{loose: string(text), peers: identity.Text(public) + " name=us\n"} {
+	f.text = strings.TrimSpace(string(text))
+	line := identity.Text(public) + " name=us"
+	for name, content := range map[string]string{f.loose: f.text, f.peers: line, f.limits: line + " rate=5"} {
 		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Chmod(loose, 0o640); err != nil {
+	if err := os.Chmod(f.loose, 0o640); err != nil {
 		t.Fatal(err)
 	}
+	return f
+}
+
+// TestSecurity: the doctor says which mode an adapter would have, with which keys, and why it would not open.
+func TestSecurity(t *testing.T) {
+	f := newFiles(t)
 	const ia = "udp:127.0.0.1"
 	for _, tc := range []struct {
 		name, options, key, keyLog string // key: DATXDP_KEY
@@ -48,17 +60,18 @@ func TestSecurity(t *testing.T) {
 	}{
 		{"nothing", "", "", "", []Severity{Info}, "plaintext mode, since no key is named"},
 		{"insecure", " insecure", "", "", []Severity{Info}, "plaintext mode"},
-		{"insecure with a key", " insecure", string(text), "", []Severity{Warning}, "plaintext mode, although there is a key: DATXDP_KEY"},
-		{"contradiction", " insecure key=" + key, "", "", []Severity{Error}, "insecure"},
-		{"no peers", " key=" + key, "", "", []Severity{OK, Info}, "nobody may connect"},
-		{"peers", " key=" + key + " peers=" + peers, "", "", []Severity{OK, OK}, "1 peer in " + peers},
-		{"key in a variable", " peers=" + peers, string(text), "", []Severity{Warning, OK}, "1 peer in " + peers},
-		{"peers without a key", " peers=" + peers, "", "", []Severity{Error}, "no private key"},
-		{"missing", " key=" + key + "x", "", "", []Severity{Error}, "no such file"},
-		{"others may read it", " key=" + loose, "", "", []Severity{Error}, "chmod 600 " + loose},
-		{"key log", " key=" + key, "", filepath.Join(dir, "log"), []Severity{OK, Info, Warning}, filepath.Join(dir, "log")},
-		{"refused key log", " key=" + key, "", loose, []Severity{OK, Info, Error}, "chmod 600 " + loose},
-		{"key log in plaintext mode", "", "", loose, []Severity{Info}, "plaintext mode"},
+		{"insecure with a key", " insecure", f.text, "", []Severity{Warning}, "plaintext mode, although there is a key: DATXDP_KEY"},
+		{"contradiction", " insecure key=" + f.key, "", "", []Severity{Error}, "insecure"},
+		{"no peers", " key=" + f.key, "", "", []Severity{OK, Info}, "nobody may connect"},
+		{"peers", " key=" + f.key + " peers=" + f.peers, "", "", []Severity{OK, OK}, "1 peer in " + f.peers},
+		{"a limit", " key=" + f.key + " peers=" + f.limits, "", "", []Severity{Error}, "does not enforce"},
+		{"key in a variable", " peers=" + f.peers, f.text, "", []Severity{Warning, OK}, "1 peer in " + f.peers},
+		{"peers without a key", " peers=" + f.peers, "", "", []Severity{Error}, "no private key"},
+		{"missing", " key=" + f.key + "x", "", "", []Severity{Error}, "no such file"},
+		{"others may read it", " key=" + f.loose, "", "", []Severity{Error}, "chmod 600 " + f.loose},
+		{"key log", " key=" + f.key, "", f.log, []Severity{OK, Info, Warning}, f.log},
+		{"refused key log", " key=" + f.key, "", f.loose, []Severity{OK, Info, Error}, "chmod 600 " + f.loose},
+		{"key log in plaintext mode", "", "", f.loose, []Severity{Info}, "plaintext mode"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Setenv("DATXDP_KEY", tc.key)
@@ -68,14 +81,14 @@ func TestSecurity(t *testing.T) {
 			if len(got) != len(tc.want) || !strings.Contains(got[len(got)-1].Found, tc.says) {
 				t.Fatalf("%+v", got)
 			}
-			for i, f := range got {
-				if f.Severity != tc.want[i] || f.Severity >= Warning && (f.Means == "" || f.Fix == "") || strings.Contains(f.Found, strings.TrimSpace(string(text))) {
-					t.Errorf("finding %d, want %v: %+v", i, tc.want[i], f)
+			for i, found := range got {
+				if found.Severity != tc.want[i] || found.Severity >= Warning && (found.Means == "" || found.Fix == "") || strings.Contains(found.Found, f.text) {
+					t.Errorf("finding %d, want %v: %+v", i, tc.want[i], found)
 				}
 			}
 		})
 	}
-	if _, err := os.Stat(filepath.Join(dir, "log")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(f.log); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the doctor has made the key log: %v", err)
 	}
 }

@@ -26,6 +26,18 @@ func (p *Policy) FindName(name string) *Peer { return p.byName[name] }
 // Peers returns the peers in the order of the file. The caller does not change the slice.
 func (p *Policy) Peers() []*Peer { return p.peers }
 
+// CheckLimits returns an error if a peer has a limit, because nothing enforces limits yet. A limit that is not enforced would
+// be a false promise.
+func (p *Policy) CheckLimits() error {
+	for _, peer := range p.peers {
+		if peer.Limits() != (Limits{Memory: WriteAccess}) {
+			return fmt.Errorf("the line of peer %v has one of the words memory=, connections=, half-open=, rate=, bytes=, "+
+				"which this version does not enforce: remove it", peer)
+		}
+	}
+	return nil
+}
+
 // FindShared returns the peer whose shared secret has a key ID, or nil.
 func (p *Policy) FindShared(id handshake.KeyID) *Peer { return p.shared[id] }
 
