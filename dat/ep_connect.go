@@ -23,10 +23,11 @@ func (ep *EP) completions(d *driver) wire.CompletionQueues {
 // that the peer passed to Accept. EventPeerRejected, EventNonPeerRejected, EventTimedOut, EventUnreachable and
 // EventDisconnected mean failure; the endpoint is then disconnected, and posted receives have been flushed (see Event).
 //
-// On an adapter in secure mode, use ConnectWith with the key or the name of the peer.
+// On an adapter in secure mode, the file of peers says who has the address (see ConnectConfig); ConnectWith can name the
+// peer.
 //
-// Errors: ErrInvalidParameter (no address, timeout 0, more than 256 bytes of private data, secure mode), ErrInvalidAddress (no
-// route), ErrInvalidState, ErrInsufficientResources.
+// Errors: ErrInvalidParameter (no address, timeout 0, more than 256 bytes of private data, in secure mode an address that the file of peers does not
+// have), ErrInvalidAddress (no route), ErrInvalidState, ErrInsufficientResources.
 func (ep *EP) Connect(addr netip.Addr, qual ConnQual, timeout time.Duration, private []byte) error {
 	return ep.ConnectWith(addr, qual, ConnectConfig{Timeout: timeout, PrivateData: private})
 }
@@ -37,9 +38,11 @@ type ConnectConfig struct {
 	PrivateData []byte        // delivered to the peer in CRParam.PrivateData; copied; at most 256 bytes
 	QoS         QoS           // QoSBestEffort; other values are ErrModelNotSupported
 	Flags       ConnectFlags  // ConnectMultipathRequired is ErrModelNotSupported
-	// PeerKey or PeerName says who the peer is; secure mode needs exactly one of them, and plaintext mode none. PeerKey is
-	// the public key of the peer. PeerName is a name in the file of peers (Security.PeersFile), which has the public key or
-	// the shared secret. DupConnect connects to the peer of the other endpoint, and takes neither.
+	// PeerKey or PeerName says who the peer is, in secure mode only; at most one of them is set. PeerKey is the public key of
+	// the peer. PeerName is a name in the file of peers (Security.PeersFile), which has the public key or the shared secret.
+	// Without both, the peer is the one with the address in the file of peers: of all from= prefixes that contain the
+	// address, its line has the longest. If there is no such line, or more than one, ConnectWith returns
+	// ErrInvalidParameter. DupConnect connects to the peer of the other endpoint, and takes neither.
 	PeerKey  PublicKey
 	PeerName string
 }

@@ -1,6 +1,7 @@
 package dat
 
 import (
+	"net/netip"
 	"os"
 	"path/filepath"
 	"testing"
@@ -118,6 +119,24 @@ func TestSecure(t *testing.T) {
 				t.Errorf("%+v", s.ProtocolStats)
 			}
 		}
+	})
+}
+
+// TestSecureByAddress: without a key or a name, the file of peers says who has the address of the server.
+func TestSecureByAddress(t *testing.T) {
+	eachLink(t, func(t *testing.T, n network) {
+		k := newKeyring(t)
+		b := newHost(t, n, 1, k.options("bob", k.line("alice", "")))
+		b.listen(testQual, 64)
+		a := newHost(t, n, 0, k.options("alice", k.line("bob", "from="+b.addr.String())+k.line("carol", "from=192.0.2.1")))
+		x, y := a.point(nil), b.point(nil)
+		joinAs(x, y, PublicKey{}, "")
+		proves(x, y)
+		if p := must(x.Query())(t); p.PeerName != "bob" || p.PeerKey != k.publicOf("bob") {
+			t.Errorf("the peer is %q %v", p.PeerName, p.PeerKey)
+		}
+		unknown := a.point(nil)
+		wants(t, "an address that no line has", unknown.Connect(netip.MustParseAddr("192.0.2.2"), testQual, patience, nil), ErrInvalidParameter)
 	})
 }
 

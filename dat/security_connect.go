@@ -20,15 +20,13 @@ func (s *security) identify(peer *remote) (wire.Requester, error) {
 		return nil, fail(ErrInvalidParameter, "PeerKey or PeerName on an adapter in plaintext mode: open the adapter with key=FILE")
 	case s == nil:
 		return nil, nil
-	case !named:
-		return nil, fail(ErrInvalidParameter, "the adapter is in secure mode: ConnectConfig.PeerKey or PeerName has to say who the peer is")
 	}
 	set := s.store.Current()
 	r := &requester{own: set.Keys.Connect(), server: handshake.PublicKey(peer.key)}
 	if peer.key == (PublicKey{}) {
-		p := set.Policy.FindName(peer.name)
-		if p == nil {
-			return nil, fail(ErrInvalidParameter, "the file of peers has no peer with the name %q", peer.name)
+		p, err := lookup(set.Policy, peer)
+		if err != nil {
+			return nil, err
 		}
 		if p.ID().Form == handshake.NNpsk0 {
 			return r, r.share(p)
@@ -41,6 +39,22 @@ func (s *security) identify(peer *remote) (wire.Requester, error) {
 	}
 	r.keyID = r.server.ID()
 	return r, nil
+}
+
+// lookup finds the line of a peer in the file of peers by the name, or without a name by the address.
+func lookup(file *identity.Policy, peer *remote) (*identity.Peer, error) {
+	if peer.name != "" {
+		if p := file.FindName(peer.name); p != nil {
+			return p, nil
+		}
+		return nil, fail(ErrInvalidParameter, "the file of peers has no peer with the name %q", peer.name)
+	}
+	p, n := file.FindAddress(peer.addr)
+	if p != nil {
+		return p, nil
+	}
+	return nil, fail(ErrInvalidParameter, "the adapter is in secure mode, and %d lines of the file of peers have the address %v: write from=%v into "+
+		"the line of the peer, or set ConnectConfig.PeerKey or PeerName", n, peer.addr, peer.addr)
 }
 
 // requester implements wire.Requester: it makes the handshakes with one peer.

@@ -20,7 +20,8 @@ type Dialer struct {
 	IA      *dat.IA       // an adapter that the caller has opened and closes later, in place of Adapter
 	Timeout time.Duration // longest time for a connection; 0 means 10 seconds
 
-	// PeerKey or PeerName says who the peer is, as in dat.ConnectConfig. An adapter in secure mode needs one of them.
+	// PeerKey or PeerName says who the peer is, as in dat.ConnectConfig. In secure mode, without both the file of peers says
+	// who has the address.
 	PeerKey  dat.PublicKey
 	PeerName string
 }

@@ -119,14 +119,18 @@ func (p *Peer) Permit(from netip.Addr, service uint64, now time.Time) (Limits, V
 	return p.limits, Permitted
 }
 
-func (p *Peer) mayConnectFrom(a netip.Addr) bool {
+func (p *Peer) mayConnectFrom(a netip.Addr) bool { return p.from == nil || p.prefixLen(a) >= 0 }
+
+// prefixLen returns the length of the longest prefix of the peer that contains an address, or -1.
+func (p *Peer) prefixLen(a netip.Addr) int {
 	a = a.Unmap().WithZone("") // a prefix contains no address with a zone
+	longest := -1
 	for _, prefix := range p.from {
 		if prefix.Contains(a) {
-			return true
+			longest = max(longest, prefix.Bits())
 		}
 	}
-	return p.from == nil
+	return longest
 }
 
 func (p *Peer) mayConnectTo(service uint64) bool {

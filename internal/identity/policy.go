@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/netip"
 
 	"github.com/datxdp/datxdp/internal/handshake"
 )
@@ -22,6 +23,23 @@ func (p *Policy) Find(id ID) *Peer { return p.byID[id] }
 
 // FindName returns the peer with a name, or nil.
 func (p *Policy) FindName(name string) *Peer { return p.byName[name] }
+
+// FindAddress returns the peer that has an address: its line has the longest of all from= prefixes that contain the
+// address. If no line has such a prefix, or several have one of the same length, FindAddress returns their number
+// instead.
+func (p *Policy) FindAddress(a netip.Addr) (peer *Peer, n int) {
+	longest := -1
+	for _, q := range p.peers {
+		switch bits := q.prefixLen(a); {
+		case bits < 0 || bits < longest:
+		case bits == longest:
+			peer, n = nil, n+1
+		default:
+			peer, n, longest = q, 1, bits
+		}
+	}
+	return peer, n
+}
 
 // Peers returns the peers in the order of the file. The caller does not change the slice.
 func (p *Policy) Peers() []*Peer { return p.peers }
