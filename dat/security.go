@@ -40,6 +40,16 @@ func (k PublicKey) String() string {
 	return identity.Text(handshake.PublicKey(k))
 }
 
+// ParsePublicKey parses the text of a public key: what String returns and "datbench keygen" prints. The error is
+// ErrInvalidParameter.
+func ParsePublicKey(text string) (PublicKey, error) {
+	k, err := identity.ParsePublic(text)
+	if err != nil {
+		return PublicKey{}, fail(ErrInvalidParameter, "%q is not a public key: %v", text, err)
+	}
+	return PublicKey(k), nil
+}
+
 // security is the state of an adapter in secure mode.
 type security struct {
 	options Security // of the first open

@@ -9,7 +9,7 @@ import (
 	"github.com/datxdp/datxdp/internal/identity"
 )
 
-const keygenHelp = `keygen makes keys for secure mode (docs/SECURITY.md). The rows of datbench do not use it yet.
+const keygenHelp = `keygen makes keys for secure mode (docs/SECURITY.md): for --key and --peers of server and run.
 
 It writes a new private key to FILE, with access for this user only, and prints the public key. That
 is the first word of this host's line in the file of peers of the other host. It replaces no file.

@@ -144,6 +144,9 @@ that lose 0.1 % and 1 % of their packets; round trips of 64 B sends
 while a goroutine at both ends continuously replaces 1 GiB of small objects, so that the garbage
 collector always runs (2.5 GiB of memory in all).
 
+With --secure it measures the DAT rows in secure mode too, with keys made for this run ("send+aes"):
+what authentication and encryption cost (docs/SECURITY.md).
+
 With --impair it measures 1 MiB writes and 1 KiB round trips at MTU 1500 twice: without and with the
 impairment. Kernel TCP is measured under the same loss and without offloads; under loss it runs five
 times as long. The table shows which part of the performance is kept. Raw frames are never impaired.

@@ -43,6 +43,7 @@ func (a *app) clientCommand() *cobra.Command {
 	cfg.workloadFlags(c)
 	cfg.impairFlag(c, "at this\nend; each row is measured without it first")
 	cfg.pcapFlag(c)
+	c.Flags().StringVar(&cfg.PeerKey, "peer-key", "", "public `key` of the server, or its name in the file of --peers; without,\nthe line of that file with the server's address")
 	c.Flags().DurationVar(&cfg.wait, "wait", defaultWait, "wait up to this `time` for a server that another client has")
 	return c
 }

@@ -46,13 +46,14 @@ func (a *app) runServer(ctx context.Context, cfg *config, most ends.Allowance) e
 	if err != nil {
 		return err
 	}
-	s := plan.Station{Kind: plan.KindDAT, IA: cfg.IA, Port: cfg.Port, Impair: cfg.Impair.Text(), CPUs: cfg.CPUs, Realtime: cfg.Realtime}
+	s := plan.Station{Kind: plan.KindDAT, IA: cfg.Adapter(), Port: cfg.Port, Impair: cfg.Impair.Text(), CPUs: cfg.CPUs, Realtime: cfg.Realtime}
 	t, err := ends.OpenDAT(ctx, h, s, most, func(format string, args ...any) { fmt.Fprintf(a.stdout, format+"\n", args...) })
 	if err != nil {
 		return err
 	}
 	attr := t.Adapter.Attr
-	fmt.Fprintf(a.stdout, "serving on %v, UDP port %d: %s, mode %s%s\n", attr.Address, attr.Port, cfg.IA, attr.Mode, result.Row{Impair: cfg.Impair.Text()}.Conditions())
+	fmt.Fprintf(a.stdout, "serving on %v, UDP port %d: %s, mode %s%s\n", attr.Address, attr.Port, cfg.Adapter(), attr.Mode,
+		result.Row{Secure: attr.Secure, Impair: cfg.Impair.Text()}.Conditions())
 	<-t.Served.Done()
 	return t.Close()
 }

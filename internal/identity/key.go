@@ -43,6 +43,12 @@ func (k *Keys) Public() (keys []handshake.PublicKey) {
 // Text returns a public key as it is written in a file of peers.
 func Text(k handshake.PublicKey) string { return base64.StdEncoding.EncodeToString(k[:]) }
 
+// ParsePublic parses the text of a public key.
+func ParsePublic(text string) (k handshake.PublicKey, err error) {
+	err = decode((*[handshake.KeySize]byte)(&k), []byte(text))
+	return k, err
+}
+
 // parseKeys reads the text of a key file.
 func parseKeys(file string, text []byte) (*Keys, error) {
 	k := &Keys{}

@@ -68,6 +68,8 @@ type Row struct {
 	Churn int64 `json:"churn_bytes,omitempty" unit:"bytes" title:", beside %v of churned heap" short:" churn" column:"churned heap" help:"heap that was churned at both ends"`
 	// Realtime means that the measuring thread has real-time priority.
 	Realtime bool `json:"realtime,omitempty" title:", at real-time priority" short:", realtime" column:"real-time" peer:"-" help:"whether the measuring thread had real-time priority"`
+	// Secure means that the adapters are in secure mode: packets are authenticated and encrypted.
+	Secure bool `json:"secure,omitempty" title:" in secure mode" short:"+aes" column:"secure" peer:"-" help:"whether the adapters are in secure mode (--secure, --key)"`
 	// Impair is the impairment of received packets, in the format of package tap; empty for none.
 	Impair string `json:"impair,omitempty" title:", impaired by %v" short:", impaired" column:"impaired by" peer:"-" help:"what was done to the packets that arrived (--impair)"`
 	// AskedMode is the mode of the adapters in a row of datbench links, which compares modes. Other rows have the mode

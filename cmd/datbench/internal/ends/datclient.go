@@ -51,7 +51,7 @@ func (i *datInitiator) Run(ctx context.Context, row plan.Spec) (r result.Result,
 
 // complete fills in the values that depend on the adapter.
 func (i *datInitiator) complete(row plan.Spec) plan.Spec {
-	row.Depth = row.QueueDepth()
+	row.Depth, row.Secure = row.QueueDepth(), i.a.Attr.Secure
 	if row.Op == result.Read {
 		row.Depth = min(row.Depth, i.a.Attr.MaxRDMAReadPerEPOut)
 	}

@@ -66,6 +66,7 @@ func (i *streamInitiator) Run(ctx context.Context, row plan.Spec) (result.Result
 	before := i.a.Losses()
 	r, err := i.tcpInitiator.Run(ctx, row)
 	lost := i.a.Losses().Since(before)
+	r.Secure = i.a.Attr.Secure
 	r.Retransmits, r.Drops = lost.Retransmits, lost.Drops
 	return r, err
 }

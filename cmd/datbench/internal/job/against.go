@@ -17,7 +17,7 @@ import (
 // Against measures every row against a server. If an impairment is configured, it then measures every row again with
 // the impairment. After an error it returns the results so far.
 func Against(ctx context.Context, h *workload.Host, cfg *plan.Options, peer netip.Addr, newObserver func(steps int) Observer) (*result.Report, error) {
-	report := &result.Report{Env: result.NewEnv(fmt.Sprintf("%s to %v", cfg.IA, peer))}
+	report := &result.Report{Env: result.NewEnv(fmt.Sprintf("%s to %v", cfg.Adapter(), peer))}
 	rows, passes := cfg.Rows(""), cfg.Impair.Passes()
 	for i := range rows {
 		rows[i].Interval = cfg.IntervalOf(rows[i])
@@ -28,7 +28,7 @@ func Against(ctx context.Context, h *workload.Host, cfg *plan.Options, peer neti
 	h.Job = rand.Uint64()
 	for _, impair := range passes {
 		ph := plan.Phase{Rows: slices.Clone(rows),
-			Initiator: plan.Station{Kind: plan.KindDAT, IA: cfg.IA, Peer: peer, Port: cfg.Port, CPUs: cfg.CPUs}}
+			Initiator: plan.Station{Kind: plan.KindDAT, IA: cfg.Adapter(), Peer: peer, PeerKey: cfg.PeerKey, Port: cfg.Port, CPUs: cfg.CPUs}}
 		all, err := measurePass(ctx, h, ph.Impaired(impair), cfg.Repeat, obs, &left)
 		if err != nil {
 			return partial(report, all), err

@@ -59,6 +59,13 @@ func (j *Job) plan(l plan.Link) ([][]plan.Phase, error) {
 // which startPair makes. Each round measures all labs once, so that rows to be compared are
 // measured close in time. After an error execute returns the results so far.
 func (j *Job) execute(ctx context.Context, l plan.Link, startPair func() (*agent.Pair, error)) (*result.Report, error) {
+	if j.Options.Secure {
+		remove, err := makeKeys(&l)
+		if err != nil {
+			return nil, err
+		}
+		defer remove()
+	}
 	labs, err := j.plan(l)
 	if err != nil {
 		return nil, err

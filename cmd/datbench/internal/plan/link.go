@@ -28,6 +28,8 @@ type Link struct {
 type End struct {
 	IA, Interface, MAC string
 	Addr               netip.Addr
+	// Key and Peers are the files of adapters in secure mode.
+	Key, Peers string
 }
 
 // station returns the station of one end.
@@ -43,6 +45,14 @@ func (l Link) overUDP() Link {
 	l.Transport = TransportUDP
 	for _, e := range []*End{&l.Target, &l.Initiator} {
 		e.IA = TransportUDP + ":" + e.Addr.String()
+	}
+	return l
+}
+
+// secured returns the same link with adapters in secure mode.
+func (l Link) secured() Link {
+	for _, e := range []*End{&l.Target, &l.Initiator} {
+		e.IA = withKeys(e.IA, e.Key, e.Peers)
 	}
 	return l
 }

@@ -27,6 +27,7 @@ func mainPhasesXDP(cfg *Options, l Link) [][]Phase {
 		l.Phase(cfg, KindTCPShared, "", 1500, cfg.row(result.TCPShared, result.Bandwidth, transportTCP, streamSize)),
 	}
 	phases = append(phases, besideUDP(cfg, l, 1500)...)
+	phases = append(phases, secureRows(cfg, l, 1500, datRows(cfg, TransportXDP))...)
 	if cfg.Full {
 		churned := l.Phase(cfg, KindDAT, "", 1500, churnRow(cfg, TransportXDP))
 		churned.Target.Realtime, churned.Rows[0].Realtime = cfg.Realtime, cfg.Realtime
@@ -38,12 +39,24 @@ func mainPhasesXDP(cfg *Options, l Link) [][]Phase {
 			l.Phase(cfg, KindDAT, "", mtu, rowsOf(cfg, result.Bandwidth, TransportXDP, ops)...),
 			l.Phase(cfg, KindTCP, "", mtu, cfg.row(result.TCP, result.Bandwidth, transportTCP, streamSize)))
 		phases = append(phases, besideUDP(cfg, l, mtu)...)
+		phases = append(phases, secureRows(cfg, l, mtu, rowsOf(cfg, result.Bandwidth, TransportXDP, ops))...)
 		if cfg.Full {
 			phases = append(phases, l.Phase(cfg, KindStream, "", mtu, cfg.row(result.Stream, result.Bandwidth, TransportXDP, streamSize)))
 		}
 	}
 	asavie := l.Phase(cfg, KindRaw, engineAsavie, 1500, rawRows(cfg, result.RawAsavie)...)
 	return filter(cfg, phases, []Phase{asavie})
+}
+
+// secureRows returns the phase that measures rows again in secure mode, if the user has asked for it.
+func secureRows(cfg *Options, l Link, mtu int, rows []Spec) []Phase {
+	if !cfg.Secure {
+		return nil
+	}
+	for i := range rows {
+		rows[i].Secure = true
+	}
+	return []Phase{l.secured().Phase(cfg, KindDAT, "", mtu, rows...)}
 }
 
 // besideUDP returns the phase over kernel UDP that stands beside the rows over XDP at an MTU, if there is one. XDP is
@@ -81,6 +94,7 @@ func mainPhasesUDP(cfg *Options, l Link) [][]Phase {
 		l.Phase(cfg, KindDAT, "", 0, datRows(cfg, TransportUDP)...),
 		l.Phase(cfg, KindTCP, "", 0, tcpRows(cfg)...),
 	}
+	phases = append(phases, secureRows(cfg, l, 0, datRows(cfg, TransportUDP))...)
 	if cfg.Full {
 		phases = append(phases, l.Phase(cfg, KindStream, "", 0, streamRows(cfg, TransportUDP)...),
 			l.Phase(cfg, KindDAT, "", 0, churnRow(cfg, TransportUDP)))

@@ -38,6 +38,13 @@ type Options struct {
 	Transport string
 	IA        string
 	Port      uint16
+
+	// Secure adds rows in secure mode to the main job. Key and Peers are the files of the adapter, as in dat.Security, and
+	// PeerKey is the public key of the server or its name in the file of peers.
+	Secure  bool
+	Key     string
+	Peers   string
+	PeerKey string
 }
 
 func DefaultOptions() Options {
@@ -117,7 +124,26 @@ func (c *Options) ValidateAdapter() error {
 	if c.Port == 0 {
 		return errors.New("--port: 0 is not a port; choose one from 1 to 65535, the same on both hosts")
 	}
+	for flag, file := range map[string]string{"key": c.Key, "peers": c.Peers} {
+		if strings.ContainsAny(file, " \t\n") {
+			return fmt.Errorf("--%s: a file whose name %q has spaces is not supported: choose another name", flag, file)
+		}
+	}
 	return nil
+}
+
+// Adapter returns the name of the adapter, with the options that have flags of their own.
+func (c *Options) Adapter() string { return withKeys(c.IA, c.Key, c.Peers) }
+
+// withKeys adds the files of secure mode to the name of an adapter.
+func withKeys(ia, key, peers string) string {
+	if key != "" {
+		ia += " key=" + key
+	}
+	if peers != "" {
+		ia += " peers=" + peers
+	}
+	return ia
 }
 
 // ValidateWorkload checks the options that the user's own rows are made from. Each row must pass fits.

@@ -24,6 +24,7 @@ message. They depend on where the scheduler puts its threads.`
 bandwidth compares fairly with the rows at MTU 65000 only.`
 	sharedNote = `tcp_shared is tcp while an adapter is open at both ends, in the mode shown:
 what an attached XDP program costs the other traffic of an interface.`
+	secureNote   = `Rows named +aes are in secure mode: each packet is authenticated and encrypted.`
 	udpNote      = `Rows named udp are over kernel UDP, with no XDP program on the interfaces.`
 	tcpPlainNote = `TCP runs without TSO, GSO, GRO and checksum offload here; where the rows are
 impaired its sockets lose as many of their packets.`
@@ -52,13 +53,24 @@ func mixed(rows []result.Result) bool {
 	return udp && slices.ContainsFunc(rows, func(r result.Result) bool { return !r.OverUDP() && !r.Baseline() })
 }
 
-// name returns the name of a row in the table: the operation, the connections if there are several, and udp if there
-// are also rows over XDP.
+// name returns the name of a row in the table: the operation, the connections if there are several, aes in secure mode,
+// and udp if there are also rows over XDP.
 func (g group) name(r *result.Result) string {
-	if g.mixed && r.OverUDP() {
-		return r.Name() + " udp"
+	name := r.Name()
+	if r.Secure {
+		name += "+aes"
 	}
-	return r.Name()
+	if g.mixed && r.OverUDP() {
+		name += " udp"
+	}
+	return name
+}
+
+// place returns the part of the identity that all rows of a table share. Rows in secure mode stand beside the others.
+func place(r result.Row) result.Row {
+	p := r.Place()
+	p.Secure = false
+	return p
 }
 
 // groups sorts results by metric and MTU.
@@ -70,9 +82,9 @@ func groups(results []result.Result) []group {
 			if r.Metric != metric {
 				continue
 			}
-			i := slices.IndexFunc(out[first:], func(g group) bool { return g.Row == r.Place() })
+			i := slices.IndexFunc(out[first:], func(g group) bool { return g.Row == place(r.Row) })
 			if i < 0 {
-				out = append(out, group{Row: r.Place(), all: results, mixed: mixed(results)})
+				out = append(out, group{Row: place(r.Row), all: results, mixed: mixed(results)})
 				i = len(out) - 1 - first
 			}
 			out[first+i].rows = append(out[first+i].rows, r)
@@ -322,6 +334,9 @@ func renderNotes(w io.Writer, r *result.Report) {
 		if has(note.op) {
 			fmt.Fprintln(w, note.text)
 		}
+	}
+	if slices.ContainsFunc(r.Results, func(res result.Result) bool { return res.Secure }) {
+		fmt.Fprintln(w, secureNote)
 	}
 	if mixed(r.Results) {
 		fmt.Fprintln(w, udpNote)

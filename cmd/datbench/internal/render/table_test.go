@@ -164,14 +164,17 @@ func TestTransports(t *testing.T) {
 	tcp.Parts = []float64{16, 20}
 	starved := row(result.Write, result.TransportUDP, "udp", 5)
 	starved.Invalidate("starved")
-	rows := []result.Result{row(result.Raw, result.TransportXDP, "copy", 8), row(result.Write, result.TransportXDP, "copy", 6), tcp,
+	sealed := row(result.Write, result.TransportXDP, "copy", 4)
+	sealed.Secure = true
+	rows := []result.Result{sealed, row(result.Raw, result.TransportXDP, "copy", 8), row(result.Write, result.TransportXDP, "copy", 6), tcp,
 		row(result.TCPShared, result.TransportTCP, "copy", 5), starved}
 	var b bytes.Buffer
 	Report(&b, &result.Report{Env: result.Env{Link: "veth"}, Results: rows})
 	for _, want := range []string{
 		"write        1 MiB   6.00              0.75        0.30               copy\nwrite udp    1 MiB   5.00                                             INVALID\n",
+		"write+aes    1 MiB   4.00              0.50        0.20               copy\n", secureNote,
 		"tcp_shared   1 MiB   5.00              0.62        0.25               copy\n",
-		"write 0.30\n  to 0.38, tcp_shared 0.25 to 0.31",
+		"write 0.30 to 0.38, tcp_shared 0.25 to 0.31",
 		"INVALID bandwidth write 1 MiB over udp at MTU 1500: starved",
 		sharedNote, udpNote,
 	} {

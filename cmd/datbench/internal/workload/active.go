@@ -99,7 +99,11 @@ func (c *Conn) connect(s plan.Station, job uint64) error {
 }
 
 func (c *Conn) connectOne(s plan.Station, asked Ask) error {
-	if err := c.ep.Connect(s.Peer, Qualifier, ConnectTimeout, asked.Encode()); err != nil {
+	config := dat.ConnectConfig{Timeout: ConnectTimeout, PrivateData: asked.Encode(), PeerName: s.PeerKey}
+	if key, err := dat.ParsePublicKey(s.PeerKey); err == nil {
+		config.PeerKey, config.PeerName = key, ""
+	}
+	if err := c.ep.ConnectWith(s.Peer, Qualifier, config); err != nil {
 		return fmt.Errorf("%v cannot be reached from %s, check the address and its route: %w", s.Peer, s.IA, err)
 	}
 	for deadline := time.Now().Add(ConnectTimeout + plan.PeerTimeout); time.Now().Before(deadline) && c.ctx.Err() == nil; {
@@ -135,10 +139,29 @@ func (c *Conn) connected(s plan.Station) error {
 			return &TakenError{s, result.Printable(string(c.ev.PrivateData))}
 		}
 		return fmt.Errorf("%v refused: %s", s.Peer, result.Printable(string(c.ev.PrivateData)))
+	default:
+		return c.unanswered(s)
+	}
+}
+
+// unanswered returns the error of a request that no datbench server has answered.
+func (c *Conn) unanswered(s plan.Station) error {
+	reason := c.ev.BreakReason
+	if reason == dat.BreakHandshake {
+		return fmt.Errorf("%v did not answer the handshake: its file of peers (--peers) needs the line of this host, and its key has to be the one "+
+			"that --peer-key or the file of peers names here", s.Peer)
+	}
+	if reason == dat.BreakSecure {
+		return fmt.Errorf("%v is in secure mode: give a key with --key, and say who the server is with --peer-key", s.Peer)
+	}
+	if reason == dat.BreakOption {
+		return fmt.Errorf("%v is in plaintext mode: start the server with --key and --peers", s.Peer)
+	}
+	if reason == dat.BreakPort {
+		return &AbsentError{s, "is there, but no program has the port"}
+	}
+	switch c.ev.Number {
 	case dat.EventNonPeerRejected:
-		if c.ev.BreakReason == dat.BreakPort {
-			return &AbsentError{s, "is there, but no program has the port"}
-		}
 		return &AbsentError{s, "answers, but no datbench listens there"}
 	case dat.EventTimedOut:
 		return &AbsentError{s, "did not answer"}
