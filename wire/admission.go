@@ -1,8 +1,11 @@
 package wire
 
+import "hash/maphash"
+
 // admission holds the connection requests of an engine and the limits on them.
 type admission struct {
 	requests    map[requestKey]*Request // undecided, accepted and rejected requests
+	connectSeed maphash.Seed            // seed of requestKey.connect
 	halfOpen    quota                   // half-open requests by address
 	unconfirmed unconfirmed             // half-open requests that the consumer has accepted
 	conns       quota                   // passive connections by address
@@ -14,6 +17,7 @@ type admission struct {
 func newAdmission() admission {
 	return admission{
 		requests:    make(map[requestKey]*Request),
+		connectSeed: maphash.MakeSeed(),
 		halfOpen:    newQuota(maxHalfOpen, halfOpenShare, halfOpenPrefix),
 		conns:       newQuota(maxConns, connsShare, connsPrefix),
 		unconfirmed: make(unconfirmed),

@@ -96,7 +96,7 @@ func (s *siege) connectWith(from netip.AddrPort, cid uint32, flags proto.Flags) 
 	hi.Cookie = s.victim.eng.makeCookie(&requestKey{from: from}, &h, &hi, s.net.Now()/int64(cookieLife))
 	body := helloOf(&hi)
 	if s.keys != nil {
-		message, _, err := s.noise.Request(proto.AppendPrologue(nil, packetOf(h, body)), nil)
+		message, _, err := s.noise.Request(proto.AppendPrologue(nil, packetOf(h, body), s.victim.addr.Addr()), nil)
 		if err == nil {
 			body, err = putMessage(&hi, message)
 		}

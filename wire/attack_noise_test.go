@@ -16,6 +16,13 @@ import (
 // forge sends a packet to the victim from the address of the other node, and lets the network settle.
 func (m *mitm) forge(from, victim *node, packet []byte) {
 	m.t.Helper()
+	m.inject(from, victim, packet)
+	m.exactly(50 * time.Microsecond)
+}
+
+// inject sends a packet in the name of a node.
+func (m *mitm) inject(from, victim *node, packet []byte) {
+	m.t.Helper()
 	var b [1]link.Buf
 	path, err := from.link.Resolve(victim.addr, 0)
 	if err != nil || from.link.Alloc(b[:]) != 1 {
@@ -24,7 +31,6 @@ func (m *mitm) forge(from, victim *node, packet []byte) {
 	b[0].Data, b[0].Path = b[0].Data[:copy(b[0].Data, packet)], path
 	from.link.Send(b[:])
 	from.link.Release(path)
-	m.exactly(50 * time.Microsecond)
 }
 
 // packetOf returns a packet with its CRC.
@@ -279,27 +285,4 @@ func TestAttack04HandshakeForgedChallenges(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Attack 3: an attacker with valid cookies sends messages 1 that do not open. Its address is blocked after a while, so that
-// few of them are computed, and the requests leave nothing.
-func TestAttack03HandshakeGarbage(t *testing.T) {
-	m := newMITM(t, false)
-	e := m.b.eng
-	form, keyID := m.noise.Form()
-	for i := range uint32(1000) {
-		h := proto.Header{Type: proto.Connect, PSN: 1}
-		hi := proto.Hello{CID: i + 1, Tag: i + 1, MTU: 1472, Window: minPeerWindow, Qual: service, UDPPort: m.a.addr.Port(),
-			Noise: noiseHead(form, keyID, proto.Connect), Private: make([]byte, proto.SealSize)}
-		hi.Cookie = e.makeCookie(&requestKey{from: m.a.addr}, &h, &hi, e.cookiePeriod())
-		m.forge(m.a, m.b, packetOf(h, helloOf(&hi)))
-	}
-	if n := e.stats.Unopened; n < freeGuesses || n > 4*freeGuesses || e.stats.ConnRequestsDropped != 1000-n {
-		t.Errorf("%d messages were read, %d requests dropped", n, e.stats.ConnRequestsDropped)
-	}
-	if len(e.requests) != 0 || e.halfOpen.used != 0 || len(m.b.arrived) != 0 {
-		t.Errorf("%d requests, %d half-open", len(e.requests), e.halfOpen.used)
-	}
-	m.run(10 * time.Second)
-	m.welcome(m.attempt(nil))
 }

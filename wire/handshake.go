@@ -160,7 +160,7 @@ func (e *Engine) handleConnect(h *proto.Header, body []byte, bufs []link.Buf) (k
 	case !hi.Plain():
 		return e.refuse(h, &hi, bufs, proto.ReasonOption)
 	}
-	key := requestKey{from, hi.CID, hi.Tag}
+	key := requestKey{from: from, cid: hi.CID, tag: hi.Tag}
 	if r := e.requests[key]; r != nil {
 		e.repeatAnswer(r)
 		return false

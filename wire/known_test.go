@@ -70,6 +70,9 @@ func TestKnownAnswersOfDocument(t *testing.T) {
 	}
 }
 
+// knownServer is the address to which the requester sends.
+var knownServer = netip.MustParseAddr("10.0.0.1")
+
 // handshake adds the keys and messages of a handshake, and what follows from them.
 func (k *known) handshake(form proto.Form) {
 	requester, server := k.ends(form)
@@ -80,7 +83,7 @@ func (k *known) handshake(form proto.Form) {
 	if !h.Parse(connect) || !hi.Parse(connect[proto.HeaderSize:len(connect)-proto.TrailerSize]) || !n.Parse(hi.Noise, h.Type) {
 		k.t.Fatalf("% x is no Connect", connect)
 	}
-	payload, a, err := server.Respond(netip.Addr{}, byte(n.Form), n.KeyID, proto.AppendPrologue(nil, connect), slices.Concat(n.Head, hi.Private))
+	payload, a, err := server.Respond(netip.Addr{}, byte(n.Form), n.KeyID, proto.AppendPrologue(nil, connect, knownServer), slices.Concat(n.Head, hi.Private))
 	k.fail(err)
 	if string(payload) != "hello" {
 		k.t.Errorf("payload of message 1: %q", payload)
@@ -123,7 +126,7 @@ func (k *known) connect(r *noise) (connect []byte, f Finisher) {
 	hi := proto.Hello{CID: 0x00020001, Tag: 0x0badcafe, MTU: 1472, Window: 192, ReadIn: 16, ReadOut: 16, Qual: 5000,
 		Cookie: 0x1122334455667788, UDPPort: 17473, Noise: noiseHead(form, keyID, proto.Connect), Private: make([]byte, len(private)+proto.SealSize)}
 	h := proto.Header{Type: proto.Connect, PSN: 0x1000, Credit: 16, TS: 0x00c0ffee}
-	prologue := proto.AppendPrologue(nil, pack(h, helloOf(&hi)))
+	prologue := proto.AppendPrologue(nil, pack(h, helloOf(&hi)), knownServer)
 	k.add("prologue", prologue)
 	k.add("payload 1", private)
 	message, f, err := r.Request(prologue, private)

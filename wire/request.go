@@ -13,6 +13,7 @@ import (
 type requestKey struct {
 	from     netip.AddrPort
 	cid, tag uint32
+	connect  uint64 // hash of the Connect while a job reads its message 1; otherwise 0
 }
 
 // Request is a received connection request. Its exported fields do not change, except User.

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"errors"
+	"hash/maphash"
 	"slices"
 
 	"github.com/datxdp/datxdp/link"
@@ -38,10 +39,11 @@ func (s *sealedRequest) allows(qual uint64) bool {
 //   - a Connect with a cookie needs the Noise option,
 //   - a Connect of a known request gets the answer to it again,
 //   - a Connect without a valid cookie gets a Challenge, and no state is kept,
-//   - a Connect is dropped if its cookie has made a request before, if the requester's address is blocked or has too many
+//   - a Connect is dropped if a job reads the same one, if its cookie has made a request before, if the requester's address is blocked or has too many
 //     half-open requests, or if there is no room for its job.
 //
-// A job then reads message 1. Until it is done, the request is half-open and has no service.
+// A job then reads message 1. Until it is done, the request is half-open and has no service, and other Connects of the
+// attempt are read too: an attacker on the path may have sent this one.
 func (e *Engine) handleSecureConnect(h *proto.Header, hi *proto.Hello, bufs []link.Buf) (kept bool) {
 	var n proto.Noise
 	switch {
@@ -53,7 +55,7 @@ func (e *Engine) handleSecureConnect(h *proto.Header, hi *proto.Hello, bufs []li
 	case hi.Cookie != 0:
 		return e.refuse(h, hi, bufs, proto.ReasonSecure)
 	}
-	key := requestKey{e.link.Source(&bufs[0]), hi.CID, hi.Tag}
+	key := requestKey{from: e.link.Source(&bufs[0]), cid: hi.CID, tag: hi.Tag}
 	if r := e.requests[key]; r != nil {
 		e.repeatAnswer(r)
 		return false
@@ -66,6 +68,9 @@ func (e *Engine) handleSecureConnect(h *proto.Header, hi *proto.Hello, bufs []li
 			challenge.ServerKey = key[:]
 		}
 		return e.replyHello(h, hi, bufs, proto.Challenge, challenge)
+	}
+	if key.connect = maphash.Bytes(e.connectSeed, bufs[0].Data); e.requests[key] != nil {
+		return false
 	}
 	e.cookies.turn(e.cookiePeriod())
 	if unused, room := e.cookies.mayUse(hi.Cookie); !unused || !room ||
@@ -81,7 +86,7 @@ func (e *Engine) handleSecureConnect(h *proto.Header, hi *proto.Hello, bufs []li
 func (e *Engine) readRequest(r *Request, hi *proto.Hello, n *proto.Noise, connect []byte) {
 	x := &sealedRequest{cookie: hi.Cookie, form: hi.Noise[0], keyID: n.KeyID, mtu: hi.MTU}
 	r.sealed, r.Private = x, nil
-	prologue, message := proto.AppendPrologue(nil, connect), slices.Concat(n.Head, hi.Private)
+	prologue, message := proto.AppendPrologue(nil, connect, addressOf(r.To)), slices.Concat(n.Head, hi.Private)
 	from, responder := addressOf(r.key.from.Addr()), e.host.security.Responder
 	var payload []byte
 	var a Answerer
@@ -110,21 +115,30 @@ func (e *Engine) readRequest(r *Request, hi *proto.Hello, n *proto.Noise, connec
 }
 
 // denyRequest drops a request whose message 1 does not open, or whose sender must not connect. The sender gets no answer,
-// so it does not learn the reason.
+// so it does not learn the reason. Its address is not blocked: others may use it, and whoever is on the path can send in
+// its name. The runner bounds the time that messages 1 of an address take.
 func (e *Engine) denyRequest(r *Request, why Denial) {
 	e.stats.HandshakesDenied[why]++
 	if why == DeniedKey {
 		e.stats.Unopened++
 	}
-	e.keyGuesses.recordGuess(r.key.from.Addr(), e.now)
 	if !r.gone {
 		e.forget(r)
 	}
 }
 
-// takeRequest delivers an authenticated request to its service, or rejects it.
+// takeRequest delivers an authenticated request to its service, or rejects it. An attempt makes one request: takeRequest
+// drops r if another Connect of the attempt was read before.
 func (e *Engine) takeRequest(r *Request) {
+	delete(e.requests, r.key)
+	r.key.connect = 0
 	e.cookies.turn(e.cookiePeriod())
+	if unused, _ := e.cookies.mayUse(r.sealed.cookie); !unused || e.requests[r.key] != nil {
+		e.stats.ConnRequestsDropped++
+		e.forget(r)
+		return
+	}
+	e.requests[r.key] = r
 	e.cookies.add(r.sealed.cookie)
 	s := e.host.service(r.Qual)
 	switch {

@@ -154,7 +154,7 @@ func (c *Conn) secureConnect() (proto.Header, proto.Hello) {
 // makeOffer makes a Connect with message 1 for the cookie of the last Challenge. A job computes the message, and the
 // Connect leaves after it.
 func (c *Conn) makeOffer() {
-	e, o, private := c.eng, c.dial.opening, c.dial.private
+	e, o, private, server := c.eng, c.dial.opening, c.dial.private, c.peerAddr
 	h, hi := c.secureConnect()
 	form, keyID := o.requester.Form()
 	hi.Noise = noiseHead(form, keyID, proto.Connect)
@@ -167,7 +167,7 @@ func (c *Conn) makeOffer() {
 			h.Put(raw)
 			hi.Put(raw[proto.HeaderSize:])
 			var message []byte
-			if message, x.finisher, err = o.requester.Request(proto.AppendPrologue(nil, raw), private); err == nil {
+			if message, x.finisher, err = o.requester.Request(proto.AppendPrologue(nil, raw, server), private); err == nil {
 				x.sent.body, err = putMessage(&hi, message)
 			}
 		},

@@ -1,5 +1,7 @@
 package proto
 
+import "net/netip"
+
 // Form is the pattern of a handshake of the Noise Protocol Framework.
 type Form uint8
 
@@ -79,9 +81,11 @@ func (n *Noise) Parse(value []byte, t Type) bool {
 const prologueLabel = "datxdp secure v2"
 
 // AppendPrologue appends the prologue of the Noise handshake to b: prologueLabel, and the Connect from its first byte to
-// the end of its options, with the head of the Noise option zeroed. Parse must have accepted the Hello and the Noise
-// option of the Connect.
-func AppendPrologue(b, connect []byte) []byte {
+// the end of its options, with the head of the Noise option zeroed. FormNNpsk0 adds the 16 bytes of the address to which
+// the requester sends: the handshake of a shared secret does not prove which of its holders answers, and it may be the
+// requester itself (RFC 9257 §4.1). Parse must have accepted the Hello and the Noise option of the Connect.
+func AppendPrologue(b, connect []byte, server netip.Addr) []byte {
+	shared := false
 	options := optionsOf(connect[HeaderSize:])
 	b = append(b, prologueLabel...)
 	b = append(b, connect[:HeaderSize+HelloSize+len(options)]...)
@@ -89,9 +93,14 @@ func AppendPrologue(b, connect []byte) []byte {
 	for len(options) > 0 {
 		kind, value := options[0], options[optionHead:optionHead+int(options[1])]
 		if kind == optionNoise {
+			shared = Form(value[0]&0xf) == FormNNpsk0
 			clear(value[NoiseFixed:])
 		}
 		options = options[optionHead+len(value):]
+	}
+	if shared {
+		address := server.As16()
+		b = append(b, address[:]...)
 	}
 	return b
 }

@@ -2,6 +2,7 @@ package proto
 
 import (
 	"bytes"
+	"net/netip"
 	"slices"
 	"testing"
 
@@ -59,13 +60,28 @@ func noiseConnect(hi *Hello) []byte {
 	return b
 }
 
+// server is the address to which the Connects of the tests are sent.
+var server = netip.MustParseAddr("10.0.0.1")
+
+// The prologue of a shared secret must name the server, and that of a public key must not.
+func TestPrologueNamesServer(t *testing.T) {
+	other := netip.MustParseAddr("10.0.0.2")
+	for form, names := range map[Form]bool{FormIK: false, FormNNpsk0: true} {
+		n := Noise{Form: form, Head: fill(form.HeadSize(Connect), 5)}
+		connect := noiseConnect(&Hello{CID: 1, Cookie: 2, UDPPort: 3, Noise: n.Append(nil)})
+		if same := bytes.Equal(AppendPrologue(nil, connect, server), AppendPrologue(nil, connect, other)); same == names {
+			t.Errorf("form %d: the prologues for two servers are equal: %v", form, same)
+		}
+	}
+}
+
 // The prologue must cover the Connect up to the end of its options, without the head.
 func TestPrologue(t *testing.T) {
 	n := Noise{Form: FormIK, KeyID: [4]byte{1, 2, 3, 4}, Head: fill(80, 5)}
 	hi := Hello{CID: 1, Cookie: 2, UDPPort: 3, Noise: n.Append(nil), Private: []byte("secret")}
 	connect := noiseConnect(&hi)
 	before := bytes.Clone(connect)
-	got := AppendPrologue([]byte{9}, connect)
+	got := AppendPrologue([]byte{9}, connect, server)
 	n.Head = fill(80, 0)
 	hi.Noise = n.Append(nil)
 	want := slices.Concat([]byte{9}, []byte("datxdp secure v2"), noiseConnect(&hi)[:len(connect)-len(hi.Private)])
@@ -82,7 +98,7 @@ func TestPrologue(t *testing.T) {
 			continue // lengths and types of options, whose change makes another Hello
 		}
 		head := i >= len(connect)-len(hi.Private)-80
-		if same := bytes.Equal(AppendPrologue([]byte{9}, changed), want); same != head {
+		if same := bytes.Equal(AppendPrologue([]byte{9}, changed, server), want); same != head {
 			t.Errorf("a change of byte %d changes the prologue: %v", i, !same)
 		}
 	}
@@ -125,12 +141,16 @@ func FuzzPrologue(f *testing.F) {
 			return
 		}
 		connect := append(make([]byte, HeaderSize), b...)
-		got := AppendPrologue(nil, connect)
-		if len(got) != len(prologueLabel)+len(connect)-len(h.Private) {
+		got := AppendPrologue(nil, connect, server)
+		want := len(prologueLabel) + len(connect) - len(h.Private)
+		if n.Form == FormNNpsk0 {
+			want += 16
+		}
+		if len(got) != want {
 			t.Fatalf("prologue of %d bytes, Connect of %d with %d private bytes", len(got), len(connect), len(h.Private))
 		}
 		other := append(connect[:len(connect)-len(h.Private)], private...)
-		if !bytes.Equal(AppendPrologue(nil, other), got) {
+		if !bytes.Equal(AppendPrologue(nil, other, server), got) {
 			t.Fatal("private data changes the prologue")
 		}
 	})

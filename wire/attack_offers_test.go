@@ -1,0 +1,85 @@
+package wire
+
+import (
+	"testing"
+	"time"
+
+	"github.com/datxdp/datxdp/wire/internal/proto"
+)
+
+// Attack 3: an attacker with valid cookies sends messages 1 that do not open. Its requests leave nothing, and another
+// requester of its address connects at once.
+func TestAttack03HandshakeGarbage(t *testing.T) {
+	const garbage = 1000
+	m := newMITM(t, false)
+	e := m.b.eng
+	form, keyID := m.noise.Form()
+	for i := range uint32(garbage) {
+		h := proto.Header{Type: proto.Connect, PSN: 1}
+		hi := proto.Hello{CID: i + 1, Tag: i + 1, MTU: 1472, Window: minPeerWindow, Qual: service, UDPPort: m.a.addr.Port(),
+			Noise: noiseHead(form, keyID, proto.Connect), Private: make([]byte, proto.SealSize)}
+		hi.Cookie = e.makeCookie(&requestKey{from: m.a.addr}, &h, &hi, e.cookiePeriod())
+		m.forge(m.a, m.b, packetOf(h, helloOf(&hi)))
+	}
+	if n := e.stats.Unopened; n != garbage {
+		t.Errorf("%d messages were read, want %d", n, garbage)
+	}
+	if len(e.requests) != 0 || e.halfOpen.used != 0 || len(m.b.arrived) != 0 {
+		t.Errorf("%d requests, %d half-open", len(e.requests), e.halfOpen.used)
+	}
+	c := m.attempt(nil)
+	m.until("the request", 2*helloRetry, func() bool { return len(m.b.arrived) > 0 })
+	m.welcome(c)
+}
+
+// Attack 3: an attacker on the path sends changed copies of each Connect with a message 1 just before it. The attempt makes
+// one request all the same, and connects without a further try.
+func TestAttack03ForgedCopies(t *testing.T) {
+	eachForm(t, func(t *testing.T, m *mitm) {
+		note := m.up.show
+		m.up.show = func(b []byte) {
+			note(b)
+			if typeOf(b) != proto.Connect || helloIn(t, b).Noise == nil {
+				return
+			}
+			end := len(b) - proto.TrailerSize
+			for _, i := range []int{16, proto.HeaderSize + proto.HelloSize + 2 + proto.NoiseFixed, end - 1} { // TS, head, payload
+				m.inject(m.a, m.b, changed(b, i, 1))
+			}
+		}
+		c := m.attempt([]byte("hello"))
+		m.until("the request", 2*helloRetry, func() bool { return len(m.b.arrived) > 0 })
+		if n := m.b.eng.stats.Unopened; n == 0 {
+			t.Error("no copy was read")
+		}
+		m.welcome(c)
+		m.run(time.Second)
+		if len(m.b.arrived) != 0 {
+			t.Errorf("%d further requests", len(m.b.arrived))
+		}
+	})
+}
+
+// Attack 13: an attacker without a key sends the packets of a requester with a shared secret back to it, in the name of the
+// server. The requester also listens, and has the secret; it must not connect to itself.
+func TestAttack13ReflectedConnect(t *testing.T) {
+	m := newMITM(t, true)
+	m.b.down = true
+	if err := m.a.host.Listen(service, m.a); err != nil {
+		t.Fatal(err)
+	}
+	c := m.attempt([]byte("hello"))
+	for i := 0; i < 100 && len(m.a.arrived) == 0; i++ {
+		if i == len(m.sent) {
+			m.run(helloRetryMax)
+		}
+		m.forge(m.b, m.a, m.sent[i])
+	}
+	if len(m.a.arrived) != 0 {
+		t.Error("a request of the host itself arrived")
+	}
+	if m.a.eng.stats.Unopened == 0 {
+		t.Error("no message 1 was read")
+	}
+	m.noResult(c, "reflection")
+}
