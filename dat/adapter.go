@@ -166,6 +166,9 @@ func newAdapter(o Options, dev device) (*adapter, error) {
 	a.attr = a.adapterAttr()
 	a.engines.Mode = mode
 	a.engines.Start()
+	if a.security != nil {
+		go a.watchSecurity()
+	}
 	if dev.watch != nil {
 		dev.watch(a)
 	}
@@ -181,8 +184,7 @@ func (a *adapter) addEngines(o *Options, links []link.Link) (err error) {
 	for _, l := range links {
 		d, err := newDriver(a.host, l)
 		if err != nil {
-			a.security.stop()
-			a.security.forget()
+			a.security.abandon()
 			return fmt.Errorf("dat: %w", err)
 		}
 		a.drivers = append(a.drivers, d)

@@ -28,6 +28,7 @@ type ProtocolStats struct {
 	Replayed               uint64             // packets of a secure connection that came again, or too late
 	Unopened               uint64             // packets of a secure connection that do not authenticate
 	HandshakesDenied       [NumDenials]uint64 // handshakes of requesters that were refused, by Denial
+	Revoked                uint64             // connections and requests ended, because the file of peers does not permit them any more
 	Strays                 uint64             // packets that arrived on a queue other than that of their connection
 	StraysDropped          uint64             // stray packets dropped for lack of room
 	ProtectionErrors       uint64             // operations of peers refused: wrong key, range, privilege or zone
@@ -104,7 +105,8 @@ func (c Cause) String() string {
 type Denial uint8
 
 // Reasons of refused handshakes. The requester gets no answer, and EventTimedOut with BreakHandshake follows there. With
-// DeniedService it gets EventNonPeerRejected with BreakNoListener.
+// DeniedService it gets EventNonPeerRejected with BreakNoListener, and with DeniedLimit because of connections= or bytes= it
+// gets EventNonPeerRejected with BreakResources.
 const (
 	DeniedKey     Denial = 0 // this host does not have the key, or the requester does not know it
 	DeniedUnknown Denial = 1 // the file of peers does not have the requester's key
@@ -112,7 +114,8 @@ const (
 	DeniedAddress Denial = 3 // the word from= of the requester
 	DeniedService Denial = 4 // the word services= of the requester
 	DeniedBusy    Denial = 5 // too many handshakes waited for their computation; the requester tries again
-	NumDenials           = 6
+	DeniedLimit   Denial = 6 // a limit of the requester: connections=, half-open=, rate= or bytes=
+	NumDenials           = 7
 )
 
 // String returns one word, the same as in metrics.

@@ -178,7 +178,9 @@ const (
 	BreakKeyLimit   BreakReason = 17 // the key of a secure connection was used up
 	// BreakHandshake: EventTimedOut, because the peer answers, but not to the key of this host.
 	BreakHandshake BreakReason = 18
-	BreakUnknown   BreakReason = 0x7f // the peer sent a reason that this version does not know
+	// BreakDenied: the file of peers of the side that closed the connection does not permit it any more (IA.ReloadSecurity).
+	BreakDenied  BreakReason = 19
+	BreakUnknown BreakReason = 0x7f // the peer sent a reason that this version does not know
 
 	BreakByPeer BreakReason = 0x80 // flag: the peer closed the connection
 )

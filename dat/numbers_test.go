@@ -33,7 +33,7 @@ func TestNumbersOfWire(t *testing.T) {
 		{BreakAccess, wire.BreakAccess}, {BreakLength, wire.BreakLength}, {BreakNotReady, wire.BreakNotReady},
 		{BreakProtocol, wire.BreakProtocol}, {BreakTimeout, wire.BreakTimeout}, {BreakLocal, wire.BreakLocal},
 		{BreakMemory, wire.BreakMemory}, {BreakUnfinished, wire.BreakUnfinished}, {BreakUnknown, wire.BreakUnknown},
-		{BreakSecure, wire.BreakSecure}, {BreakKeyLimit, wire.BreakKeyLimit}, {BreakHandshake, wire.BreakHandshake},
+		{BreakSecure, wire.BreakSecure}, {BreakKeyLimit, wire.BreakKeyLimit}, {BreakHandshake, wire.BreakHandshake}, {BreakDenied, wire.BreakDenied},
 		{BreakByPeer, wire.BreakByPeer},
 
 		{CauseLoss, wire.CauseLoss}, {CauseTailProbe, wire.CauseTailProbe}, {CauseTimeout, wire.CauseTimeout},

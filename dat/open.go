@@ -117,7 +117,7 @@ const MaxName = 256
 //   - ErrInvalidHandle: AsyncEVD is not an asynchronous EVD of this adapter.
 //   - ErrInsufficientResources: a resource of the system, or AsyncQLen, exceeds its limit.
 //   - ErrPrivilegesViolation: the system denies access.
-//   - ErrModelNotSupported: the processor cannot do secure mode, or the file of peers has a limit that is not enforced.
+//   - ErrModelNotSupported: the processor cannot do secure mode.
 func Open(name string, o Options) (*IA, error) {
 	if len(name) >= MaxName {
 		return nil, fail(errArg1, "a name of %d bytes; the maximum is %d", len(name), MaxName-1)

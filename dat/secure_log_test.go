@@ -31,12 +31,13 @@ func TestRefusedHandshakeIsLogged(t *testing.T) {
 	for _, tc := range []struct {
 		name, words, server string
 		reason              string
-		key                 bool
+		key                 bool // the line has the key of the requester
 	}{
 		{"wrong server key", "", "carol", "key", false},
 		{"unknown", "", "bob", "unknown", true},
 		{"expired", "expires=2020-01-01", "bob", "expired", true},
 		{"wrong address", "from=192.0.2.0/24", "bob", "address", true},
+		{"wrong service", "services=1", "bob", "service", true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			k := newKeyring(t)
@@ -51,13 +52,18 @@ func TestRefusedHandshakeIsLogged(t *testing.T) {
 			a, b := newHost(t, n, 0, k.options("alice", "")), newHost(t, n, 1, o)
 			b.listen(testQual, 64)
 			x := a.point(nil)
-			x.dialAs(b, refusedAfter, k.publicOf(tc.server), "")
-			x.expect(EventTimedOut)
-			key := `""`
-			if tc.key {
-				key = regexp.QuoteMeta(`"` + k.publicOf("alice").String() + `"`)
+			if tc.reason == "service" {
+				x.dialAs(b, patience, k.publicOf(tc.server), "")
+				x.expect(EventNonPeerRejected)
+			} else {
+				x.dialAs(b, refusedAfter, k.publicOf(tc.server), "")
+				x.expect(EventTimedOut)
 			}
-			want := regexp.MustCompile(`level=WARN msg="dat: handshake refused" peer=` + regexp.QuoteMeta(a.addr.String()) + ` reason=` + tc.reason + ` key=` + key)
+			key := ""
+			if tc.key {
+				key = ` key=` + regexp.QuoteMeta(`"`+k.publicOf("alice").String()+`"`) + ` name=` + map[bool]string{true: "alice", false: `""`}[known == "alice"] + " qualifier="
+			}
+			want := regexp.MustCompile(`level=WARN msg="dat: handshake refused" peer=` + regexp.QuoteMeta(a.addr.String()) + ` reason=` + tc.reason + key)
 			if got := log.String(); !want.MatchString(got) || strings.Contains(got, "DATXDP") {
 				t.Errorf("the log says %q, want %s", got, want)
 			}

@@ -45,8 +45,6 @@ func TestSecurityOptions(t *testing.T) {
 		{"not a key", Security{KeyFile: peers}, false, ErrInvalidParameter},
 		{"others may read the key", Security{KeyFile: loose}, false, ErrInvalidParameter},
 		{"contradiction", Security{KeyFile: key, Insecure: true}, false, ErrInvalidParameter},
-		{"a limit", Security{KeyFile: key, PeersFile: k.file("limits", k.line("bob", "rate=5"))}, false, ErrModelNotSupported},
-		{"less access", Security{KeyFile: key, PeersFile: k.file("access", k.line("bob", "memory=read"))}, false, ErrModelNotSupported},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			secure, err := opens(t, tc.s)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/datxdp/datxdp/dat/internal/worker"
@@ -14,7 +15,8 @@ import (
 
 // Security says whether an adapter is in secure mode, and with which keys (docs/SECURITY.md). In secure mode, every
 // connection is authenticated and encrypted; an adapter in plaintext mode cannot connect to one in secure mode. An adapter
-// with a key is in secure mode. The files are read when the adapter is opened.
+// with a key is in secure mode. The files are read when the adapter is opened, and again when they change
+// (IA.ReloadSecurity).
 type Security struct {
 	// KeyFile is the file with the private keys of this host, which "datbench keygen" makes. If it is empty, the file
 	// datxdp.key in $CREDENTIALS_DIRECTORY is used or, if there is none, the text in DATXDP_KEY. Without any key the adapter
@@ -57,7 +59,12 @@ type security struct {
 	worker  *worker.Worker
 	keyLog  *identity.KeyLog // nil: none
 	log     *slog.Logger     // of the first open; it limits the number of lines
+	warn    *slog.Logger     // of the first open, or slog.Default
 	now     func() time.Time
+
+	reloading sync.Mutex    // held while the files are read again
+	ended     chan struct{} // stop closes it; watchSecurity then returns
+	watched   chan struct{} // watchSecurity closes it when it returns
 }
 
 // openSecurity reads the keys and the peers, opens the key log, and starts the worker. It returns nil for plaintext mode.
@@ -76,21 +83,28 @@ func openSecurity(options *Options) (*security, error) {
 	switch {
 	case errors.Is(err, identity.ErrNoKey) && o.PeersFile == "":
 		return nil, nil
-	case errors.Is(err, fs.ErrPermission):
-		return nil, fail(ErrPrivilegesViolation, "%v", err)
 	case err != nil:
-		return nil, fail(ErrInvalidParameter, "%v", err)
+		return nil, filesError(err)
 	}
-	if err := checkSecurity(store); err != nil {
+	if err := identity.CheckProcessor(); err != nil {
 		store.Close()
-		return nil, err
+		return nil, fail(ErrModelNotSupported, "%v", err)
 	}
 	keyLog, err := openKeyLog(log)
 	if err != nil {
 		store.Close()
 		return nil, err
 	}
-	return &security{o, store, worker.New(), keyLog, options.logger(), time.Now}, nil
+	return &security{options: o, store: store, worker: worker.New(), keyLog: keyLog, log: options.logger(), warn: log, now: time.Now,
+		ended: make(chan struct{}), watched: make(chan struct{})}, nil
+}
+
+// filesError returns the DAT error for files of keys and peers that cannot be read.
+func filesError(err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return fail(ErrPrivilegesViolation, "%v", err)
+	}
+	return fail(ErrInvalidParameter, "%v", err)
 }
 
 // openKeyLog opens the key log, and warns that there is one. It returns nil if there is none.
@@ -105,17 +119,6 @@ func openKeyLog(log *slog.Logger) (*identity.KeyLog, error) {
 	return k, nil
 }
 
-// checkSecurity refuses what this version cannot do.
-func checkSecurity(store *identity.Store) error {
-	if err := identity.CheckProcessor(); err != nil {
-		return fail(ErrModelNotSupported, "%v", err)
-	}
-	if err := store.Current().Policy.CheckLimits(); err != nil {
-		return fail(ErrModelNotSupported, "%v", err)
-	}
-	return nil
-}
-
 // secure puts a host into secure mode. s may be nil.
 func (s *security) secure(h *wire.Host) {
 	if s == nil {
@@ -128,10 +131,21 @@ func (s *security) secure(h *wire.Host) {
 	h.Secure(w)
 }
 
-// stop ends the worker. The engines must not be closed yet, and their links must be open. s may be nil.
+// stop ends the watch of the files and the worker. The engines must not be closed yet, and their links must be open. s
+// may be nil.
 func (s *security) stop() {
 	if s != nil {
+		close(s.ended)
+		<-s.watched
 		s.worker.Close()
+	}
+}
+
+// abandon ends the worker, and forgets, of an adapter that does not open. s may be nil.
+func (s *security) abandon() {
+	if s != nil {
+		s.worker.Close()
+		s.forget()
 	}
 }
 

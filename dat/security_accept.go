@@ -13,22 +13,31 @@ import (
 var _ wire.Responder = (*security)(nil)
 
 // Respond implements wire.Responder. It is called by the worker. It logs whom it refuses, and why.
-func (s *security) Respond(from netip.Addr, form byte, keyID [4]byte, prologue, message []byte) (payload []byte, a wire.Answerer, err error) {
+func (s *security) Respond(from netip.Addr, qual uint64, form byte, keyID [4]byte, prologue, message []byte) (payload []byte, a wire.Answerer, err error) {
 	payload, x, err := s.respond(from, form, keyID, prologue, message)
+	if err == nil {
+		err = x.admit(qual)
+	}
 	if err == nil {
 		return payload, x, nil
 	}
 	why := wire.DeniedKey
-	var who PublicKey
 	errors.As(err, &why)
+	attrs := []any{"peer", from, "reason", why.String()}
 	if x != nil {
-		who = PublicKey(x.handshake.Peer())
+		attrs = append(attrs, "key", PublicKey(x.handshake.Peer()).String(), "name", x.peer.String(), "qualifier", qual)
 	}
-	s.log.Warn("dat: handshake refused", "peer", from, "reason", why.String(), "key", who.String())
+	s.log.Warn("dat: handshake refused", attrs...)
+	if x != nil && x.answers(why) {
+		return payload, x, err
+	}
+	if x != nil {
+		x.handshake.Forget()
+	}
 	return nil, nil, err
 }
 
-// respond answers message 1. If it returns an error and an answerer, the requester has proven its key, and the handshake is over.
+// respond reads message 1.
 func (s *security) respond(from netip.Addr, form byte, keyID [4]byte, prologue, message []byte) (payload []byte, a *answerer, err error) {
 	set := s.store.Current()
 	t := handshake.Terms{Prologue: prologue}
@@ -55,12 +64,7 @@ func (s *security) respond(from netip.Addr, form byte, keyID [4]byte, prologue, 
 	if t.Shared == nil {
 		peer = set.Policy.Find(identity.PublicID(r.Peer()))
 	}
-	x := &answerer{r, s, peer, from}
-	if v := x.permit(0); v != identity.Permitted && v != identity.WrongService { // Allows checks the service
-		r.Forget()
-		return nil, x, denials[v]
-	}
-	return payload, x, nil
+	return payload, &answerer{handshake: r, security: s, peer: peer, from: from}, nil
 }
 
 // denials maps the refusals of package identity.
@@ -73,20 +77,43 @@ var denials = [identity.Verdicts]wire.Denial{
 type answerer struct {
 	handshake *handshake.Responder
 	security  *security
-	peer      *identity.Peer
+	peer      *identity.Peer // nil if nobody has the requester's key
 	from      netip.Addr
+	grant     *grant // nil unless the requester is admitted
+	lasting   bool   // the limit that stands against the request lasts
 }
 
-func (a *answerer) permit(service uint64) identity.Verdict {
-	_, v := a.peer.Permit(a.from, service, a.security.now())
-	return v
+// admit makes the grant of the request. It returns a wire.Denial if the policy or a limit of the requester refuses it.
+func (a *answerer) admit(qual uint64) error {
+	now := a.security.now()
+	if v := a.peer.Permit(a.from, qual, now); v != identity.Permitted {
+		return denials[v]
+	}
+	account := a.security.store.Account(a.peer)
+	if short := account.Connect(now); short != identity.NoShortage {
+		a.lasting = short == identity.Lasting
+		return wire.DeniedLimit
+	}
+	a.grant = &grant{a.security, a.peer.ID(), account, &inbound{a.from, qual}, true}
+	return nil
+}
+
+// answers reports whether a requester that has proven its key is told that it was refused. Otherwise its Connects are
+// dropped, so it tries again.
+func (a *answerer) answers(why wire.Denial) bool {
+	return why == wire.DeniedService || why == wire.DeniedLimit && a.lasting
 }
 
 // Peer implements wire.Answerer.
 func (a *answerer) Peer() (key [32]byte, name string) { return a.handshake.Peer(), a.peer.String() }
 
 // Allows implements wire.Answerer.
-func (a *answerer) Allows(qual uint64) bool { return a.permit(qual) == identity.Permitted }
+func (a *answerer) Allows(qual uint64) bool {
+	return a.peer.Permit(a.from, qual, a.security.now()) == identity.Permitted
+}
+
+// Grant implements wire.Answerer.
+func (a *answerer) Grant() wire.Grant { return a.grant }
 
 // Reply implements wire.Answerer.
 func (a *answerer) Reply(payload []byte, send, receive *[32]byte) (message []byte, err error) {

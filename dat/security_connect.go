@@ -29,6 +29,7 @@ func (s *security) identify(peer *remote) (wire.Requester, error) {
 			return nil, err
 		}
 		if p.ID().Form == handshake.NNpsk0 {
+			r.grant(s, p)
 			return r, r.share(p)
 		}
 		r.server = p.ID().Key
@@ -36,6 +37,7 @@ func (s *security) identify(peer *remote) (wire.Requester, error) {
 	peer.key, peer.name = PublicKey(r.server), ""
 	if p := set.Policy.Find(identity.PublicID(r.server)); p != nil {
 		peer.name = p.String()
+		r.grant(s, p)
 	}
 	r.keyID = r.server.ID()
 	return r, nil
@@ -63,9 +65,23 @@ type requester struct {
 	server handshake.PublicKey
 	shared *identity.Peer // the peer, if it has a shared secret; otherwise nil
 	keyID  handshake.KeyID
+	grants *grant // nil if the server has no line in the file of peers
 }
 
 var _ wire.Requester = (*requester)(nil)
+
+// grant notes what the file of peers grants to the server.
+func (r *requester) grant(s *security, p *identity.Peer) {
+	r.grants = &grant{security: s, id: p.ID(), account: s.store.Account(p)}
+}
+
+// Grant implements wire.Requester.
+func (r *requester) Grant() wire.Grant {
+	if r.grants == nil {
+		return nil
+	}
+	return r.grants
+}
 
 // share makes the requester use the shared secret of a peer.
 func (r *requester) share(p *identity.Peer) error {

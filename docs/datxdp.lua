@@ -48,6 +48,7 @@ local reasons = {
   [16] = "Reject: secure mode required",
   [17] = "key limit reached",
   [18] = "message 1 unanswered",
+  [19] = "the policy of the closing side does not permit the connection any more",
 }
 
 local options = { [UDP_PORT] = "UDP port", [SERVER_KEY] = "server key", [NOISE] = "Noise handshake" }

@@ -22,6 +22,7 @@ type linger struct {
 	passive   bool          // it still counts as a connection of the peer's address
 	isReply   bool          // the peer has never confirmed the connection, so Close is a reply (see replyTime)
 	keys      *keys         // in secure mode, otherwise nil
+	permit    permit
 }
 
 // key returns the key under which an ICMP message that quotes Close finds the connection.
@@ -116,6 +117,7 @@ func (c *Conn) finish(k Kind, bye proto.Goodbye) {
 	}
 	l.isReply = c.State() == Accepting
 	l.passive = c.leave()
+	l.permit = c.permit.take()
 	e.table.detach(c.slot, l)
 	c.host.peers.add(l.key(), peerName{c.cid, e.portReports.destination(c.path)})
 	e.sendClose(c.slot, l)
@@ -134,6 +136,7 @@ func (c *Conn) release() {
 	if c.leave() {
 		c.eng.conns.freePlace(c.peerAddr)
 	}
+	c.permit.release()
 	c.eng.table.freeSlot(c.slot)
 	c.eng.link.Release(c.path)
 }
@@ -278,6 +281,7 @@ func (e *Engine) endLinger(slot int32, l *linger) {
 		e.conns.freePlace(l.peerAddr)
 	}
 	e.host.peers.remove(l.key(), l.bye.CID)
+	l.permit.release()
 	l.keys.wipe()
 	e.link.Release(l.path)
 	e.table.freeSlot(slot)

@@ -138,6 +138,7 @@ type identity struct {
 	peerAddr netip.Addr             // address of the peer, normalised by addressOf
 	peerData atomic.Pointer[[]byte] // private data of the peer's Accept or Reject
 	keys     *keys                  // secure mode; nil in plaintext mode, and until the peer's Hello has come
+	permit   permit
 }
 
 // setup is the state of the handshake. It also holds the reason why the connection ended.
@@ -165,6 +166,7 @@ type rdma struct {
 	readsOut     int32     // reads and atomics outstanding at the peer
 	readAt       Time      // last progress of the outstanding reads
 	resp         responder // the peer's reads and atomics
+	peerRights   Rights    // of the peer to the memory of this host, at most
 }
 
 // receiver is the state of incoming packets and messages.
@@ -260,8 +262,7 @@ func (c *Conn) attach(e *Engine, path link.Path, s CompletionQueues, now Time) e
 	c.rtt, c.rtx, c.flow, c.epoch = rtt.Estimator{}, rtxTimer{}, flowControl{}, epochChange{}
 	c.recv = receiver{early: reassembly.New(&e.tables)}
 	c.ack.reset()
-	c.readsOut = 0
-	c.resp = responder{}
+	c.readsOut, c.resp, c.peerRights = 0, responder{}, fullRights
 	c.challenge, c.breakReason, c.openedAt = challengeAck{}, 0, now
 	c.dropForeignSegments()
 	c.timerAt, c.lastHeard, c.lastAsked, c.unanswered = never, now, now, 0

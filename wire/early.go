@@ -9,8 +9,8 @@ import (
 
 // holdEarly keeps the frames of a packet that arrived early. It reports false if it does not keep them. All
 // connections of an engine share the frames that the link can spare.
-//   - One connection may hold half of these frames. At that limit, the connection drops its early packet that is
-//     furthest ahead, which may be the new one.
+//   - One connection may hold half of these frames, and its peer may have a limit of its own (Grant). At a limit, the
+//     connection drops its early packet that is furthest ahead, which may be the new one.
 //   - If no frame is left, networks, addresses and connections get equal shares (see earlyFrames).
 func (c *Conn) holdEarly(psn seq.Num, bufs []link.Buf, end int) bool {
 	e, r := c.eng, &c.recv
@@ -24,7 +24,7 @@ func (c *Conn) holdEarly(psn seq.Num, bufs []link.Buf, end int) bool {
 	}
 	bufs = e.sealing.scatter(bufs)
 	for most := max(e.caps.RxFrames/2, len(bufs)); ; {
-		own := r.early.Frames()+len(bufs) > most
+		own := r.early.Frames()+len(bufs) > most || !c.permit.mayHold(len(bufs)*e.caps.FrameSize)
 		if !own && e.heldFrames+len(bufs) <= e.caps.RxFrames {
 			break
 		}

@@ -91,6 +91,7 @@ func (c *Conn) addEarly(n int) {
 	}
 	e, a := c.eng, c.turn.address
 	e.heldFrames += n
+	c.permit.hold(n * e.caps.FrameSize)
 	a.holders.add(c, n, e.now)
 	a.network.holders.add(a, n, e.now)
 	e.sched.holders.add(a.network, n, e.now)

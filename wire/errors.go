@@ -75,6 +75,8 @@ const (
 	BreakKeyLimit = BreakReason(proto.ReasonKeyLimit)
 	// BreakHandshake: the attempt timed out. The peer has sent a Challenge, but has not answered a message 1.
 	BreakHandshake = BreakReason(proto.ReasonHandshake)
+	// BreakDenied: the policy of the side that closed does not permit the connection any more.
+	BreakDenied = BreakReason(proto.ReasonDenied)
 
 	BreakUnknown BreakReason = 0x7f // the peer's reason is not in this list
 
@@ -100,6 +102,7 @@ var breakReasons = [...]string{
 	BreakSecure:     "the peer accepts secure connections only: this end needs a key",
 	BreakKeyLimit:   "the key of the connection was used up",
 	BreakHandshake:  "the peer does not answer our key: has it the key that we expect, and its file of peers a line for ours?",
+	BreakDenied:     "the closing side does not permit the connection any more: its file of peers has changed, or the time of the peer is over",
 	BreakUnknown:    "an unknown reason",
 }
 

@@ -47,7 +47,7 @@ func (z *fuzzed) answer(h *proto.Header, body []byte) bool {
 	}
 	n := *z.w.noise
 	n.model = nil // the genuine server may read the message too
-	_, a, err := n.Respond(z.o.addr.Addr(), hi.Noise[0], head.KeyID, proto.AppendPrologue(nil, connect, z.c.peerAddr), slices.Concat(head.Head, hi.Private))
+	_, a, err := n.Respond(z.o.addr.Addr(), hi.Qual, hi.Noise[0], head.KeyID, proto.AppendPrologue(nil, connect, z.c.peerAddr), slices.Concat(head.Head, hi.Private))
 	if err != nil {
 		z.t.Fatal(err)
 	}

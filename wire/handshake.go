@@ -54,10 +54,20 @@ func (e *Engine) Connect(c *Conn, d Dial) error {
 		e.link.Release(d.Path)
 		return ErrSecure
 	}
-	if err := c.attach(e, d.Path, d.Completions, e.now); err != nil {
+	var p permit
+	if e.secure {
+		p.grant = d.Requester.Grant()
+	}
+	rights, err := p.rights()
+	if err == nil {
+		err = c.attach(e, d.Path, d.Completions, e.now)
+	}
+	if err != nil {
+		p.release()
 		e.link.Release(d.Path)
 		return err
 	}
+	c.permit, c.peerRights = p, rights
 	c.peerAddr = addressOf(d.Host)
 	e.sched.join(c)
 	c.dial = dialState{qual: d.Qual, port: d.Port, private: slices.Clone(d.Private),
@@ -274,6 +284,11 @@ func (e *Engine) leaveHalfOpen(r *Request) {
 		return
 	}
 	r.open = true
+	if r.conn != nil {
+		r.conn.permit.confirm()
+	} else {
+		r.permit.confirm()
+	}
 	e.halfOpen.freePlace(r.From.Addr())
 	e.unconfirmed.remove(r)
 }
@@ -285,6 +300,7 @@ func (e *Engine) forget(r *Request) {
 		delete(e.requests, r.key)
 	}
 	r.gone = true
+	r.permit.release()
 	r.sealed.forget()
 }
 

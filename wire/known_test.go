@@ -83,7 +83,7 @@ func (k *known) handshake(form proto.Form) {
 	if !h.Parse(connect) || !hi.Parse(connect[proto.HeaderSize:len(connect)-proto.TrailerSize]) || !n.Parse(hi.Noise, h.Type) {
 		k.t.Fatalf("% x is no Connect", connect)
 	}
-	payload, a, err := server.Respond(netip.Addr{}, byte(n.Form), n.KeyID, proto.AppendPrologue(nil, connect, knownServer), slices.Concat(n.Head, hi.Private))
+	payload, a, err := server.Respond(netip.Addr{}, 0, byte(n.Form), n.KeyID, proto.AppendPrologue(nil, connect, knownServer), slices.Concat(n.Head, hi.Private))
 	k.fail(err)
 	if string(payload) != "hello" {
 		k.t.Errorf("payload of message 1: %q", payload)

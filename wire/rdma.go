@@ -6,9 +6,12 @@ import (
 )
 
 // remoteMemory returns the n bytes at address addr of the memory that a remote key names. It reports false if the
-// zone, the rights or the bounds of the region or window do not allow the access. The caller may use the memory until
+// zone, the rights or the bounds of the region or window, or the rights of the peer, do not allow the access. The caller may use the memory until
 // its next call of remoteMemory or allowFaults.
 func (c *Conn) remoteMemory(key uint32, addr uint64, n uint32, need Rights) ([]byte, bool) {
+	if need&^c.peerRights != 0 {
+		return nil, false
+	}
 	r := c.recv.target.region
 	if r == nil || r.remote != key || r.dead.Load() {
 		if r = c.findTarget(key); r == nil {

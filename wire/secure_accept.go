@@ -87,24 +87,29 @@ func (e *Engine) readRequest(r *Request, hi *proto.Hello, n *proto.Noise, connec
 	x := &sealedRequest{cookie: hi.Cookie, form: hi.Noise[0], keyID: n.KeyID, mtu: hi.MTU}
 	r.sealed, r.Private = x, nil
 	prologue, message := proto.AppendPrologue(nil, connect, addressOf(r.To)), slices.Concat(n.Head, hi.Private)
-	from, responder := addressOf(r.key.from.Addr()), e.host.security.Responder
+	from, qual, responder := addressOf(r.key.from.Addr()), r.Qual, e.host.security.Responder
 	var payload []byte
 	var a Answerer
 	var err error
 	ok := e.submit(&Job{
 		From:    from,
-		compute: func() { payload, a, err = responder.Respond(from, x.form, x.keyID, prologue, message) },
+		compute: func() { payload, a, err = responder.Respond(from, qual, x.form, x.keyID, prologue, message) },
 		finish: func() {
-			switch {
-			case err != nil:
+			if a == nil {
 				e.denyRequest(r, denialOf(err))
-			case r.gone:
-				a.Forget()
-			default:
-				x.answerer, r.Private = a, payload
-				r.PeerKey, r.PeerName = a.Peer()
-				e.takeRequest(r)
+				return
 			}
+			x.answerer, r.Private = a, payload
+			if err == nil {
+				r.permit.grant = a.Grant()
+			}
+			if r.gone {
+				r.permit.release()
+				x.forget()
+				return
+			}
+			r.PeerKey, r.PeerName = a.Peer()
+			e.takeRequest(r, err)
 		},
 	})
 	if !ok {
@@ -127,9 +132,10 @@ func (e *Engine) denyRequest(r *Request, why Denial) {
 	}
 }
 
-// takeRequest delivers an authenticated request to its service, or rejects it. An attempt makes one request: takeRequest
-// drops r if another Connect of the attempt was read before.
-func (e *Engine) takeRequest(r *Request) {
+// takeRequest delivers an authenticated request to its service, or rejects it: denied is why the policy refuses it, or
+// nil. An attempt makes one request: takeRequest drops r if another Connect of the attempt was read before. The policy may
+// have changed since the job began.
+func (e *Engine) takeRequest(r *Request, denied error) {
 	delete(e.requests, r.key)
 	r.key.connect = 0
 	e.cookies.turn(e.cookiePeriod())
@@ -141,10 +147,14 @@ func (e *Engine) takeRequest(r *Request) {
 	e.requests[r.key] = r
 	e.cookies.add(r.sealed.cookie)
 	s := e.host.service(r.Qual)
+	if denied == nil {
+		_, denied = r.permit.rights()
+	}
 	switch {
-	case !r.sealed.allows(r.Qual):
-		e.stats.HandshakesDenied[DeniedService]++
-		e.refuseRequest(r, proto.ReasonNoListener)
+	case denied != nil:
+		why := denialOf(denied)
+		e.stats.HandshakesDenied[why]++
+		e.refuseRequest(r, why.reason())
 	case s == nil:
 		e.refuseRequest(r, proto.ReasonNoListener)
 	case !e.conns.hasPlace(r.key.from.Addr()):

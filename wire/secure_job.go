@@ -74,14 +74,14 @@ func (e *Engine) takeResults() int {
 	return len(all)
 }
 
-// endHandshakes handles the results of jobs, because the engine closes: it sends the Rejects that have been computed, and
-// overwrites everything else. The connections of the engine have ended.
+// endHandshakes drops the requests and handles the results of jobs, because the engine closes: it sends the Rejects that
+// have been computed, and overwrites everything else. The connections of the engine have ended.
 func (e *Engine) endHandshakes() {
 	if !e.secure {
 		return
 	}
 	for _, r := range e.requests {
-		if r.service == nil && !r.gone {
+		if !r.gone {
 			e.forget(r)
 		}
 	}

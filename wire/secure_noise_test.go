@@ -16,6 +16,7 @@ type noise struct {
 	model  *handshakeModel
 	deny   func(from netip.Addr, peer [32]byte) bool // nil: nobody
 	bar    func(qual uint64) bool                    // services that nobody may reach; nil: none
+	grant  func() Grant                              // makes the grants; nil: everything is granted
 }
 
 // testKey and testSecret are the keys of all hosts. strangeKey and strangeSecret are those of nobody.
@@ -78,7 +79,7 @@ func (f finisher) Finish(message []byte, send, receive *[32]byte) (payload []byt
 }
 
 // Respond implements Responder.
-func (n *noise) Respond(from netip.Addr, form byte, keyID [proto.KeyIDSize]byte, prologue, message []byte) (payload []byte, a Answerer, err error) {
+func (n *noise) Respond(from netip.Addr, qual uint64, form byte, keyID [proto.KeyIDSize]byte, prologue, message []byte) (payload []byte, a Answerer, err error) {
 	t := n.terms
 	t.Server = testKey.Public()
 	if t.Own != nil {
@@ -98,6 +99,9 @@ func (n *noise) Respond(from netip.Addr, form byte, keyID [proto.KeyIDSize]byte,
 		return nil, nil, DeniedUnknown
 	}
 	n.model.read(prologue, message, payload)
+	if n.bar != nil && n.bar(qual) {
+		return payload, answerer{r, n}, DeniedService
+	}
 	return payload, answerer{r, n}, nil
 }
 
@@ -111,6 +115,19 @@ func (a answerer) Peer() (key [32]byte, name string) { return a.Responder.Peer()
 
 // Allows implements Answerer.
 func (a answerer) Allows(qual uint64) bool { return a.n.bar == nil || !a.n.bar(qual) }
+
+// Grant implements Answerer.
+func (a answerer) Grant() Grant { return a.n.newGrant() }
+
+// Grant implements Requester.
+func (n *noise) Grant() Grant { return n.newGrant() }
+
+func (n *noise) newGrant() Grant {
+	if n.grant == nil {
+		return nil
+	}
+	return n.grant()
+}
 
 // Reply implements Answerer.
 func (a answerer) Reply(payload []byte, send, receive *[32]byte) (message []byte, err error) {

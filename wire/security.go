@@ -25,6 +25,8 @@ type Requester interface {
 	// Form returns the first byte of the Noise option, which names the pattern and the cipher, and the ID of the
 	// server's key.
 	Form() (form byte, keyID [4]byte)
+	// Grant returns a grant for a connection to the server. nil means that the server may have and hold everything.
+	Grant() Grant
 	// Request makes message 1. It does not keep the slices.
 	Request(prologue, payload []byte) (message []byte, f Finisher, err error)
 }
@@ -49,17 +51,21 @@ type Finisher interface {
 
 // Responder answers handshakes, and decides who may connect. Any goroutine may call its method.
 type Responder interface {
-	// Respond reads message 1 of a requester at an address. It returns the payload, and an Answerer for message 2. The
-	// error is or wraps a Denial; any other error counts as DeniedKey. After an error the requester gets no answer.
-	Respond(from netip.Addr, form byte, keyID [4]byte, prologue, message []byte) (payload []byte, a Answerer, err error)
+	// Respond reads message 1 of a requester at an address, for the service of a qualifier. It returns the payload, and an
+	// Answerer for message 2. The error is or wraps a Denial; any other error counts as DeniedKey. After an error the
+	// requester gets a Reject if there is an Answerer, and otherwise no answer.
+	Respond(from netip.Addr, qual uint64, form byte, keyID [4]byte, prologue, message []byte) (payload []byte, a Answerer, err error)
 }
 
 // Answerer is a handshake whose message 1 was read. It has one caller at a time.
 type Answerer interface {
 	// Peer returns the public key of the requester, or 0 if the pattern has none, and the name of the requester.
 	Peer() (key [32]byte, name string)
-	// Allows reports whether the requester may connect to the service of a qualifier.
+	// Allows reports whether the requester may connect to the service of another qualifier.
 	Allows(qual uint64) bool
+	// Grant returns the grant for the connection. nil means that the requester may have and hold everything. It is called
+	// once, also if the request is not delivered, unless Respond has returned an error.
+	Grant() Grant
 	// Reply makes message 2, and writes the secrets of the two directions. It ends the handshake.
 	Reply(payload []byte, send, receive *[32]byte) (message []byte, err error)
 	// Forget ends a handshake that is not answered.

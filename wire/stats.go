@@ -23,6 +23,7 @@ type Counters struct {
 	Replayed               uint64             // packets of a secure connection that were opened before, or are below its replay window
 	Unopened               uint64             // packets of a secure connection that do not authenticate, or have no key
 	HandshakesDenied       [NumDenials]uint64 // handshakes of requesters refused
+	Revoked                uint64             // connections and requests ended by CheckGrants
 	Strays                 uint64             // packets for a connection of another engine
 	StraysDropped          uint64             // strays dropped because that engine's ring was full
 	ProtectionErrors       uint64             // remote accesses denied

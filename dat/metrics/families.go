@@ -117,12 +117,13 @@ var families = []family{
 	counter("replayed_packets_total", "Packets of a secure connection that were opened before, or came too late to tell.", func(s *sample) uint64 { return s.Replayed }),
 	counter("unopened_packets_total", "Packets of a secure connection that do not authenticate.", func(s *sample) uint64 { return s.Unopened }),
 	{name: "handshakes_denied_total", kind: prometheus.CounterValue, labels: []string{"reason"},
-		help: "Handshakes of requesters that a secure adapter refused. key: no such key here, or the message does not authenticate. unknown: nobody in the file of peers. expired, address, service: the line of the requester does not allow it. busy: too many handshakes waited.",
+		help: "Handshakes of requesters that a secure adapter refused. key: no such key here, or the message does not authenticate. unknown: nobody in the file of peers. expired, address, service: the line of the requester does not allow it. busy: too many handshakes waited. limit: the requester has reached a limit of its own.",
 		show: func(s *sample, put func(float64, ...string)) {
 			for why, n := range s.HandshakesDenied {
 				put(float64(n), dat.Denial(why).String())
 			}
 		}},
+	counter("connections_revoked_total", "Connections and requests that ended because the file of peers does not permit them any more.", func(s *sample) uint64 { return s.Revoked }),
 	counter("resets_sent_total", "Packets of unknown connections answered with Reset.", func(s *sample) uint64 { return s.Resets }),
 	counter("replies_paused_total", "Replies without a connection that were not sent, because replies to that address or its network took too much time.", func(s *sample) uint64 { return s.RepliesPaused }),
 	counter("stray_packets_total", "Packets that arrived on a queue other than that of their connection.", func(s *sample) uint64 { return s.Strays }),

@@ -79,8 +79,8 @@ func checkPeer(t *testing.T, p *Policy, peer *Peer) {
 	}
 	for _, prefix := range peer.from {
 		for _, s := range peer.services {
-			_, first := peer.Permit(prefix.Addr(), s.first, time.Unix(0, 0))
-			_, last := peer.Permit(prefix.Addr(), s.last, time.Unix(0, 0))
+			first := peer.Permit(prefix.Addr(), s.first, time.Unix(0, 0))
+			last := peer.Permit(prefix.Addr(), s.last, time.Unix(0, 0))
 			if first != Permitted || last != Permitted {
 				t.Errorf("%v from %v to %v: %v, %v", peer, prefix, s, first, last)
 			}

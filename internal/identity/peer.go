@@ -95,28 +95,41 @@ func (p *Peer) ID() ID { return p.id }
 // Limits returns the limits of the peer.
 func (p *Peer) Limits() Limits { return p.limits }
 
-// String returns the name of the peer or, if it has none, the first bytes of its ID.
+// String returns the name of the peer or, if it has none, the first bytes of its ID. It returns "" for a nil Peer.
 func (p *Peer) String() string {
-	if p.name != "" {
+	switch {
+	case p == nil:
+		return ""
+	case p.name != "":
 		return p.name
 	}
 	return hex.EncodeToString(p.id.Key[:4])
 }
 
-// Permit decides whether the peer may connect from an address to a service at a time. If the verdict is Permitted, it
-// returns the limits of the peer too. A nil Peer is Unknown.
-func (p *Peer) Permit(from netip.Addr, service uint64, now time.Time) (Limits, Verdict) {
+// Alive decides whether this host may have a connection with the peer at a time: the verdict is Permitted, Expired, or
+// Unknown for a nil Peer.
+func (p *Peer) Alive(now time.Time) Verdict {
 	switch {
 	case p == nil:
-		return Limits{}, Unknown
+		return Unknown
 	case !p.expires.IsZero() && !now.Before(p.expires):
-		return Limits{}, Expired
-	case !p.mayConnectFrom(from):
-		return Limits{}, WrongAddress
-	case !p.mayConnectTo(service):
-		return Limits{}, WrongService
+		return Expired
 	}
-	return p.limits, Permitted
+	return Permitted
+}
+
+// Permit decides whether the peer may connect from an address to a service at a time. A nil Peer is Unknown.
+func (p *Peer) Permit(from netip.Addr, service uint64, now time.Time) Verdict {
+	v := p.Alive(now)
+	switch {
+	case v != Permitted:
+		return v
+	case !p.mayConnectFrom(from):
+		return WrongAddress
+	case !p.mayConnectTo(service):
+		return WrongService
+	}
+	return Permitted
 }
 
 func (p *Peer) mayConnectFrom(a netip.Addr) bool { return p.from == nil || p.prefixLen(a) >= 0 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"time"
 
 	"github.com/datxdp/datxdp/internal/handshake"
 )
@@ -21,17 +22,19 @@ type Policy struct {
 // Find returns the peer with an ID, or nil.
 func (p *Policy) Find(id ID) *Peer { return p.byID[id] }
 
-// FindName returns the peer with a name, or nil.
+// FindName returns the peer with a name, or nil. A name that several lines have is that of a host with several keys; then
+// it is the peer of the first line.
 func (p *Policy) FindName(name string) *Peer { return p.byName[name] }
 
 // FindAddress returns the peer that has an address: its line has the longest of all from= prefixes that contain the
 // address. If no line has such a prefix, or several have one of the same length, FindAddress returns their number
-// instead.
+// instead; of several lines with the same name it takes the first.
 func (p *Policy) FindAddress(a netip.Addr) (peer *Peer, n int) {
 	longest := -1
 	for _, q := range p.peers {
 		switch bits := q.prefixLen(a); {
 		case bits < 0 || bits < longest:
+		case bits == longest && peer != nil && peer.name != "" && peer.name == q.name: // another key of the same host
 		case bits == longest:
 			peer, n = nil, n+1
 		default:
@@ -43,18 +46,6 @@ func (p *Policy) FindAddress(a netip.Addr) (peer *Peer, n int) {
 
 // Peers returns the peers in the order of the file. The caller does not change the slice.
 func (p *Policy) Peers() []*Peer { return p.peers }
-
-// CheckLimits returns an error if a peer has a limit, because nothing enforces limits yet. A limit that is not enforced would
-// be a false promise.
-func (p *Policy) CheckLimits() error {
-	for _, peer := range p.peers {
-		if peer.Limits() != (Limits{Memory: WriteAccess}) {
-			return fmt.Errorf("the line of peer %v has one of the words memory=, connections=, half-open=, rate=, bytes=, "+
-				"which this version does not enforce: remove it", peer)
-		}
-	}
-	return nil
-}
 
 // FindShared returns the peer whose shared secret has a key ID, or nil.
 func (p *Policy) FindShared(id handshake.KeyID) *Peer { return p.shared[id] }
@@ -81,9 +72,6 @@ func (p *Policy) add(peer *Peer) error {
 	if p.byID[peer.id] != nil {
 		return errors.New("the peer's key is in the file already: remove one of the lines")
 	}
-	if p.byName[peer.name] != nil {
-		return fmt.Errorf("the name %q is in the file already: choose another", peer.name)
-	}
 	var key handshake.SharedKey
 	defer key.Wipe()
 	if peer.Secret(&key) {
@@ -92,12 +80,22 @@ func (p *Policy) add(peer *Peer) error {
 		}
 		p.shared[key.ID()] = peer
 	}
-	if peer.name != "" {
+	if peer.name != "" && p.byName[peer.name] == nil {
 		p.byName[peer.name] = peer
 	}
 	p.byID[peer.id] = peer
 	p.peers = append(p.peers, peer)
 	return nil
+}
+
+// NextExpiry returns the first time after now at which the time of a peer is over, or the zero Time.
+func (p *Policy) NextExpiry(now time.Time) (next time.Time) {
+	for _, peer := range p.peers {
+		if e := peer.expires; e.After(now) && (next.IsZero() || e.Before(next)) {
+			next = e
+		}
+	}
+	return next
 }
 
 // drop overwrites all shared secrets.

@@ -115,7 +115,6 @@ func TestBadPeers(t *testing.T) {
 		{"many bytes", text(1) + " bytes=8589934592G", `bytes=: "8589934592G" is not a size: write it as 4096, 64K or 1GiB`},
 		{"same key", text(1) + "\n" + text(1), "the peer's key is in the file already: remove one of the lines"},
 		{"same secret", "psk:" + text(1) + "\npsk:" + text(1), "the peer's key is in the file already: remove one of the lines"},
-		{"same name", text(1) + " name=a\n" + text(2) + " name=a", `the name "a" is in the file already: choose another`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -165,19 +164,14 @@ func TestPermit(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			limits, got := policy(t, tt.line).Find(peerID(1)).Permit(netip.MustParseAddr(tt.from), tt.service, tt.now)
-			if got != tt.want || got != Permitted && limits != (Limits{}) {
-				t.Errorf("got %v, %v, want %v", limits, got, tt.want)
+			if got := policy(t, tt.line).Find(peerID(1)).Permit(netip.MustParseAddr(tt.from), tt.service, tt.now); got != tt.want {
+				t.Errorf("got %v, want %v", got, tt.want)
 			}
 		})
 	}
 	var nobody *Peer
-	if limits, got := nobody.Permit(netip.Addr{}, 7, noon); got != Unknown || limits != (Limits{}) {
-		t.Errorf("no peer: got %v, %v", limits, got)
-	}
-	limits, _ := policy(t, bound).Find(peerID(1)).Permit(netip.MustParseAddr("10.1.0.0"), 100, noon.Add(-1))
-	if want := (Limits{Connections: 5, Memory: WriteAccess}); limits != want {
-		t.Errorf("got %v, want %v", limits, want)
+	if got := nobody.Permit(netip.Addr{}, 7, noon); got != Unknown || nobody.String() != "" {
+		t.Errorf("no peer: got %v", got)
 	}
 }
 
@@ -189,6 +183,36 @@ func TestVerdicts(t *testing.T) {
 			t.Errorf("verdict %d is %q", v, v)
 		}
 		seen[v.String()] = true
+	}
+}
+
+// TestKeysOfOneHost: lines with one name are keys of one host, and the first line is the one to connect with.
+func TestKeysOfOneHost(t *testing.T) {
+	p := policy(t, text(1)+" name=web from=10.0.0.1\n"+text(2)+" name=web from=10.0.0.1\n"+text(3)+" name=db from=10.0.0.2\n"+text(4)+" from=10.0.0.3\n"+text(5)+" from=10.0.0.3\n")
+	if got := p.FindName("web"); got == nil || got.ID() != peerID(1) {
+		t.Errorf("the name is that of %v", got)
+	}
+	if got, n := p.FindAddress(netip.MustParseAddr("10.0.0.1")); got == nil || got.ID() != peerID(1) {
+		t.Errorf("the address is that of %v, %d lines", got, n)
+	}
+	if got, n := p.FindAddress(netip.MustParseAddr("10.0.0.3")); got != nil || n != 2 {
+		t.Errorf("two hosts without a name have the address: got %v, %d lines", got, n)
+	}
+	if p.Find(peerID(2)) == nil {
+		t.Error("the second key of the host is unknown")
+	}
+}
+
+// TestNextExpiry: the first time at which the time of a peer is over, of those to come.
+func TestNextExpiry(t *testing.T) {
+	p := policy(t, text(1)+" expires=2027-02-01\n"+text(2)+"\n"+text(3)+" expires=2027-01-01\n"+text(4)+" expires=2027-03-01\n")
+	day := func(month time.Month) time.Time { return time.Date(2027, month, 1, 0, 0, 0, 0, time.UTC) }
+	for now, want := range map[time.Time]time.Time{
+		day(1).Add(-1): day(1), day(1): day(2), day(2).Add(time.Hour): day(3), day(3): {},
+	} {
+		if got := p.NextExpiry(now); !got.Equal(want) {
+			t.Errorf("after %v: got %v, want %v", now, got, want)
+		}
 	}
 }
 

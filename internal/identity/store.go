@@ -31,14 +31,16 @@ type Files struct {
 
 // Set is what the files say. It does not change.
 type Set struct {
-	Keys   *Keys
-	Policy *Policy
+	Keys    *Keys
+	Policy  *Policy
+	version version // of the files
 }
 
-// Store has the Set of the newest Reload.
+// Store has the Set of the newest Reload, and the accounts of the peers.
 type Store struct {
-	files   Files
-	current atomic.Pointer[Set]
+	files    Files
+	current  atomic.Pointer[Set]
+	accounts accounts
 }
 
 // Open reads the files. The error is ErrNoKey if no source has a key.
@@ -55,8 +57,12 @@ func Open(f Files) (*Store, error) {
 // Current returns the keys and peers that count now. Any goroutine may call it.
 func (s *Store) Current() *Set { return s.current.Load() }
 
+// Account returns the account of a peer of the current Set.
+func (s *Store) Account(p *Peer) *Account { return s.accounts.of(p) }
+
 // Reload reads the files again, and drops the shared secrets of the Set before. It returns the peers that are gone, with
-// their old properties; a peer with another key is another peer. After an error everything is as before.
+// their old properties; a peer with another key is another peer. After an error everything is as before. Reload has one
+// caller at a time.
 func (s *Store) Reload() (removed []*Peer, err error) {
 	next, err := s.files.read()
 	if err != nil {
@@ -64,15 +70,17 @@ func (s *Store) Reload() (removed []*Peer, err error) {
 	}
 	last := s.current.Swap(next).Policy
 	last.drop()
+	s.accounts.renew(next.Policy)
 	return last.removed(next.Policy), nil
 }
 
 // Close drops all secrets. Nobody is known after it.
 func (s *Store) Close() {
-	s.current.Swap(&Set{s.Current().Keys, &Policy{}}).Policy.drop()
+	s.current.Swap(&Set{Keys: s.Current().Keys, Policy: &Policy{}}).Policy.drop()
 }
 
 func (f *Files) read() (*Set, error) {
+	version := f.version() // first: what changes meanwhile is read again
 	keys, err := f.readKeys()
 	if err != nil {
 		return nil, err
@@ -83,7 +91,7 @@ func (f *Files) read() (*Set, error) {
 			return nil, err
 		}
 	}
-	return &Set{keys, policy}, nil
+	return &Set{keys, policy, version}, nil
 }
 
 // Source returns the name of the file that has the keys, KeyVariable if a variable has them, or "" if there is no key.

@@ -1,0 +1,101 @@
+package dat
+
+import (
+	"testing"
+)
+
+// limited opens a client, alice, and a server whose line for alice has the given words.
+func limited(t *testing.T, n network, words string) (a, b *host, k *keyring) {
+	t.Helper()
+	k = newKeyring(t)
+	a, b = newHost(t, n, 0, k.options("alice", k.line("bob", ""))), newHost(t, n, 1, k.options("bob", k.line("alice", words)))
+	b.listen(testQual, 64)
+	return a, b, k
+}
+
+// TestPeerConnections: a peer that has as many connections as its line allows is told so, and connects again when one of
+// them has ended.
+func TestPeerConnections(t *testing.T) {
+	for _, words := range []string{"connections=2", "bytes=17K"} {
+		eachSecureLink(t, func(t *testing.T, n network) {
+			a, b, _ := limited(t, n, words)
+			x, y := a.joins(b)
+			a.joins(b)
+			third := a.point(nil)
+			third.dialAs(b, patience, PublicKey{}, "bob")
+			if ev := third.expect(EventNonPeerRejected); ev.BreakReason != BreakResources {
+				t.Errorf("%s: reason %v", words, ev.BreakReason)
+			}
+			if s := must(b.ia.Stats())(t); s.HandshakesDenied[DeniedLimit] != 1 {
+				t.Errorf("%s: denied %v", words, s.HandshakesDenied)
+			}
+			ok(t, x.Disconnect(CloseGraceful))
+			x.expect(EventDisconnected)
+			y.expect(EventDisconnected)
+			a.joins(b)
+		})
+	}
+}
+
+// TestPeerHalfOpen: a request beyond half-open= or rate= waits, because its requester repeats it, and then arrives.
+func TestPeerHalfOpen(t *testing.T) {
+	eachSecureLink(t, func(t *testing.T, n network) {
+		a, b, _ := limited(t, n, "half-open=1")
+		x, second := a.point(nil), a.point(nil)
+		x.dialAs(b, patience, PublicKey{}, "bob")
+		request := b.request(t)
+		second.dialAs(b, patience, PublicKey{}, "bob")
+		eventually(t, "a request beyond the limit", func() bool { return must(b.ia.Stats())(t).HandshakesDenied[DeniedLimit] > 0 })
+		if b.cr.Len() != 0 {
+			t.Error("two requests are half-open")
+		}
+		ok(t, request.Accept(b.point(nil).EP, nil))
+		x.expect(EventEstablished)
+		ok(t, b.request(t).Accept(b.point(nil).EP, nil))
+		second.expect(EventEstablished)
+	})
+	eachSecureLink(t, func(t *testing.T, n network) {
+		a, b, _ := limited(t, n, "rate=2")
+		for range 4 {
+			a.joins(b)
+		}
+		if s := must(b.ia.Stats())(t); s.HandshakesDenied[DeniedLimit] == 0 {
+			t.Error("no request had to wait")
+		}
+	})
+}
+
+// TestPeerMemory: the word memory= bounds what a peer may do with memory that has all privileges, also after a reload.
+func TestPeerMemory(t *testing.T) {
+	eachSecureLink(t, func(t *testing.T, n network) {
+		a, b, k := limited(t, n, "memory=read")
+		try := func(what string, post func(x, y *point) error, op DTO, want DTOStatus) {
+			t.Helper()
+			x, y := a.joins(b)
+			ok(t, post(x, y))
+			length := 0
+			if want == DTOSuccess {
+				length = 8
+			}
+			x.done(x.request, 1, op, want, length)
+			if want != DTOSuccess {
+				if ev := y.expect(EventBroken); ev.BreakReason != BreakAccess {
+					t.Errorf("%s: the server sees %v", what, ev.BreakReason)
+				}
+			}
+		}
+		read := func(x, y *point) error { return x.PostRDMARead(x.seg(0, 8), 1, y.lmr.Remote(0, 8), 0) }
+		write := func(x, y *point) error { return x.PostRDMAWrite(x.seg(0, 8), 1, y.lmr.Remote(0, 8), 0) }
+		try("read", read, DTORDMARead, DTOSuccess)
+		try("write", write, DTORDMAWrite, DTORemoteAccess)
+		x, y := a.joins(b)
+		k.rewrite("bob.peers", k.line("alice", "memory=none"))
+		ok(t, b.ia.ReloadSecurity())
+		ok(t, read(x, y))
+		x.done(x.request, 1, DTORDMARead, DTORemoteAccess, 0)
+		y.expect(EventBroken)
+		k.rewrite("bob.peers", k.line("alice", ""))
+		ok(t, b.ia.ReloadSecurity())
+		try("write with all rights", write, DTORDMAWrite, DTOSuccess)
+	})
+}

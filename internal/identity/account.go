@@ -1,0 +1,150 @@
+package identity
+
+import (
+	"sync"
+	"time"
+)
+
+// ConnectionBytes is the memory of one connection that counts for the limit Bytes, besides the packets that arrived
+// early. A connection in secure mode has about 6.5 KB.
+const ConnectionBytes = 8 << 10
+
+// Account counts what the connections of one peer have, on all queues of an adapter. It outlives a Reload. Any goroutine
+// may call its methods.
+type Account struct {
+	mu          sync.Mutex
+	limits      Limits
+	connections int
+	halfOpen    int
+	bytes       int64
+	tokens      float64   // requests that the peer may make now (token bucket, RFC 2697 §1)
+	filledAt    time.Time // when tokens was right; zero: never, the bucket is full
+}
+
+// Shortage says which limit stands against a request.
+type Shortage uint8
+
+// The shortages.
+const (
+	NoShortage Shortage = iota
+	Passing             // half-open=, rate=: there will be room soon
+	Lasting             // connections=, bytes=: there is room when a connection ends
+)
+
+// setLimits sets the limits of a newer file of peers.
+func (a *Account) setLimits(l Limits) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.limits = l
+}
+
+// Connect counts a half-open request, which is a connection too, unless a limit stands against it. A request that finds
+// one has used its token all the same.
+func (a *Account) Connect(now time.Time) Shortage {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	l := &a.limits
+	switch {
+	case !a.takeToken(now), l.HalfOpen > 0 && a.halfOpen >= l.HalfOpen:
+		return Passing
+	case l.Connections > 0 && a.connections >= l.Connections, !a.mayHold(ConnectionBytes):
+		return Lasting
+	}
+	a.halfOpen++
+	a.connections++
+	a.bytes += ConnectionBytes
+	return NoShortage
+}
+
+// takeToken takes a token from the bucket, which has the requests of one second.
+func (a *Account) takeToken(now time.Time) bool {
+	if a.limits.Rate == 0 {
+		return true
+	}
+	rate := float64(a.limits.Rate)
+	a.tokens += rate * now.Sub(a.filledAt).Seconds()
+	if a.filledAt.IsZero() || a.tokens > rate {
+		a.tokens = rate
+	}
+	a.filledAt = now
+	if a.tokens < 1 {
+		return false
+	}
+	a.tokens--
+	return true
+}
+
+// Confirm stops counting a request as half-open.
+func (a *Account) Confirm() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.halfOpen--
+}
+
+// Disconnect stops counting a connection.
+func (a *Account) Disconnect() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.connections--
+	a.bytes -= ConnectionBytes
+}
+
+// MayHold reports whether the host may hold n further bytes for the peer.
+func (a *Account) MayHold(n int) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.mayHold(n)
+}
+
+func (a *Account) mayHold(n int) bool {
+	return a.limits.Bytes == 0 || a.bytes+int64(n) <= a.limits.Bytes
+}
+
+// Hold counts n further bytes. n may be negative.
+func (a *Account) Hold(n int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.bytes += int64(n)
+}
+
+// idle reports whether the account counts nothing.
+func (a *Account) idle() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.connections == 0 && a.bytes == 0
+}
+
+// accounts has the accounts of the peers that have connected.
+type accounts struct {
+	mu   sync.Mutex
+	byID map[ID]*Account
+}
+
+// of returns the account of a peer, and makes it if there is none.
+func (s *accounts) of(p *Peer) *Account {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.byID[p.id]
+	if a == nil {
+		a = &Account{limits: p.limits}
+		if s.byID == nil {
+			s.byID = map[ID]*Account{}
+		}
+		s.byID[p.id] = a
+	}
+	return a
+}
+
+// renew gives all accounts the limits of a newer file of peers. It drops those of peers that are gone, once they count
+// nothing.
+func (s *accounts) renew(next *Policy) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, a := range s.byID {
+		if p := next.Find(id); p != nil {
+			a.setLimits(p.limits)
+		} else if a.idle() {
+			delete(s.byID, id)
+		}
+	}
+}
