@@ -33,7 +33,7 @@ func (e *Engine) accept(r *Request, c *Conn, path link.Path, private []byte, s C
 		return err
 	}
 	c.req, r.conn = r, c
-	c.permit = r.permit.take()
+	c.permit, r.permit = r.permit, nil
 	c.peerRights, _ = c.permit.rights() // CheckGrants has dropped the request if there is an error
 	e.conns.addPlace(r.From.Addr())
 	c.peerAddr = addressOf(r.From.Addr())
@@ -124,7 +124,7 @@ func (e *Engine) Handoff(r *Request, path link.Path, qual uint64) error {
 		return ErrGone
 	}
 	to := *r
-	r.permit = permit{}
+	r.permit = nil
 	to.Qual, to.User, to.service = qual, nil, e.host.service(qual)
 	r.gone = true
 	e.requests[r.key] = &to
@@ -195,7 +195,7 @@ func (e *Engine) sendReject(r *Request) {
 // repeats because Reject was lost, would become a new request.
 func (e *Engine) rememberRejected(r *Request) {
 	e.leaveHalfOpen(r)
-	r.permit.release()
+	releasePermit(&r.permit)
 	r.gone = true
 	i := int(e.nrejected % maxRejected)
 	e.forgetRejected(i)

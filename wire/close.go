@@ -22,7 +22,7 @@ type linger struct {
 	passive   bool          // it still counts as a connection of the peer's address
 	isReply   bool          // the peer has never confirmed the connection, so Close is a reply (see replyTime)
 	keys      *keys         // in secure mode, otherwise nil
-	permit    permit
+	permit    *permit       // in secure mode, otherwise nil
 }
 
 // key returns the key under which an ICMP message that quotes Close finds the connection.
@@ -117,7 +117,7 @@ func (c *Conn) finish(k Kind, bye proto.Goodbye) {
 	}
 	l.isReply = c.State() == Accepting
 	l.passive = c.leave()
-	l.permit = c.permit.take()
+	l.permit, c.permit = c.permit, nil
 	e.table.detach(c.slot, l)
 	c.host.peers.add(l.key(), peerName{c.cid, e.portReports.destination(c.path)})
 	e.sendClose(c.slot, l)
@@ -136,7 +136,7 @@ func (c *Conn) release() {
 	if c.leave() {
 		c.eng.conns.freePlace(c.peerAddr)
 	}
-	c.permit.release()
+	releasePermit(&c.permit)
 	c.eng.table.freeSlot(c.slot)
 	c.eng.link.Release(c.path)
 }
@@ -281,7 +281,7 @@ func (e *Engine) endLinger(slot int32, l *linger) {
 		e.conns.freePlace(l.peerAddr)
 	}
 	e.host.peers.remove(l.key(), l.bye.CID)
-	l.permit.release()
+	releasePermit(&l.permit)
 	l.keys.wipe()
 	e.link.Release(l.path)
 	e.table.freeSlot(slot)

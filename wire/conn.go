@@ -114,7 +114,8 @@ type attributes struct {
 	readIOV, writeIOV   atomic.Int32  // segments
 	readIn, readOut     uint16        // RDMA reads served at a time, and wanted outstanding
 	noCredit            bool
-	zoneChanged         bool // the zone has changed while receives were posted
+	zoneChanged         bool   // the zone has changed while receives were posted
+	peerRights          Rights // of the peer to the memory of this host, at most
 }
 
 // workQueues are the send queue and the receive queue, with the queues for their completions.
@@ -138,7 +139,7 @@ type identity struct {
 	peerAddr netip.Addr             // address of the peer, normalised by addressOf
 	peerData atomic.Pointer[[]byte] // private data of the peer's Accept or Reject
 	keys     *keys                  // secure mode; nil in plaintext mode, and until the peer's Hello has come
-	permit   permit
+	permit   *permit                // secure mode; nil in plaintext mode
 }
 
 // setup is the state of the handshake. It also holds the reason why the connection ended.
@@ -166,7 +167,6 @@ type rdma struct {
 	readsOut     int32     // reads and atomics outstanding at the peer
 	readAt       Time      // last progress of the outstanding reads
 	resp         responder // the peer's reads and atomics
-	peerRights   Rights    // of the peer to the memory of this host, at most
 }
 
 // receiver is the state of incoming packets and messages.
@@ -262,7 +262,8 @@ func (c *Conn) attach(e *Engine, path link.Path, s CompletionQueues, now Time) e
 	c.rtt, c.rtx, c.flow, c.epoch = rtt.Estimator{}, rtxTimer{}, flowControl{}, epochChange{}
 	c.recv = receiver{early: reassembly.New(&e.tables)}
 	c.ack.reset()
-	c.readsOut, c.resp, c.peerRights = 0, responder{}, fullRights
+	c.readsOut, c.resp = 0, responder{}
+	c.permit, c.peerRights = nil, fullRights
 	c.challenge, c.breakReason, c.openedAt = challengeAck{}, 0, now
 	c.dropForeignSegments()
 	c.timerAt, c.lastHeard, c.lastAsked, c.unanswered = never, now, now, 0

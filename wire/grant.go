@@ -23,41 +23,45 @@ type Grant interface {
 // fullRights are the rights of a peer in plaintext mode, and of a peer without a Grant.
 const fullRights = RemoteRead | RemoteWrite | RemoteAtomic
 
-// permit is the Grant of a request, a connection or a linger. The zero permit permits everything.
-type permit struct{ grant Grant }
+// permit holds the Grant of a request, a connection or a linger. A nil permit permits everything. It is a pointer, because
+// a Conn has no room for an interface.
+type permit struct{ Grant }
 
-// take returns the permit, which p does not have afterwards.
-func (p *permit) take() permit {
-	t := *p
-	p.grant = nil
-	return t
+// newPermit returns the permit of a grant, which may be nil.
+func newPermit(g Grant) *permit {
+	if g == nil {
+		return nil
+	}
+	return &permit{g}
 }
 
+// rights returns the rights of the peer, or why it may not be connected.
 func (p *permit) rights() (Rights, error) {
-	if p.grant == nil {
+	if p == nil {
 		return fullRights, nil
 	}
-	return p.grant.Rights()
+	return p.Rights()
 }
 
-func (p *permit) mayHold(n int) bool { return p.grant == nil || p.grant.MayHold(n) }
+func (p *permit) mayHold(n int) bool { return p == nil || p.MayHold(n) }
 
 func (p *permit) hold(n int) {
-	if p.grant != nil {
-		p.grant.Hold(n)
+	if p != nil {
+		p.Hold(n)
 	}
 }
 
 func (p *permit) confirm() {
-	if p.grant != nil {
-		p.grant.Confirm()
+	if p != nil {
+		p.Confirm()
 	}
 }
 
-func (p *permit) release() {
-	if p.grant != nil {
-		p.grant.Release()
-		p.grant = nil
+// releasePermit ends the grant of *p, and sets *p to nil.
+func releasePermit(p **permit) {
+	if *p != nil {
+		(*p).Release()
+		*p = nil
 	}
 }
 

@@ -54,16 +54,16 @@ func (e *Engine) Connect(c *Conn, d Dial) error {
 		e.link.Release(d.Path)
 		return ErrSecure
 	}
-	var p permit
+	var p *permit
 	if e.secure {
-		p.grant = d.Requester.Grant()
+		p = newPermit(d.Requester.Grant())
 	}
 	rights, err := p.rights()
 	if err == nil {
 		err = c.attach(e, d.Path, d.Completions, e.now)
 	}
 	if err != nil {
-		p.release()
+		releasePermit(&p)
 		e.link.Release(d.Path)
 		return err
 	}
@@ -300,7 +300,7 @@ func (e *Engine) forget(r *Request) {
 		delete(e.requests, r.key)
 	}
 	r.gone = true
-	r.permit.release()
+	releasePermit(&r.permit)
 	r.sealed.forget()
 }
 

@@ -42,7 +42,7 @@ type Request struct {
 	gone      bool             // rejected, forgotten or handed off
 	rejection *rejection       // the Reject; nil unless the request is rejected
 	sealed    *sealedRequest   // handshake in secure mode; nil in plaintext mode
-	permit    permit
+	permit    *permit          // secure mode; nil in plaintext mode, and once a connection or nobody has it
 }
 
 // connect is the Connect packet of an unanswered request, without the private data.

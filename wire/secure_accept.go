@@ -101,10 +101,10 @@ func (e *Engine) readRequest(r *Request, hi *proto.Hello, n *proto.Noise, connec
 			}
 			x.answerer, r.Private = a, payload
 			if err == nil {
-				r.permit.grant = a.Grant()
+				r.permit = newPermit(a.Grant())
 			}
 			if r.gone {
-				r.permit.release()
+				releasePermit(&r.permit)
 				x.forget()
 				return
 			}

@@ -2,13 +2,23 @@ package wire
 
 import (
 	"slices"
+	"time"
 
 	"github.com/datxdp/datxdp/link"
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
-// maxOffers is the number of messages 1 of an attempt that are valid for an answer.
-const maxOffers = 4
+const (
+	// maxOffers is the number of messages 1 of an attempt that are valid for an answer.
+	maxOffers = 16
+	// promptOffers is the number of messages 1 that an attempt makes without a pause. Between later ones there is
+	// offerPause. So maxOffers are made in more than 10 s, for which the server waits for a confirmation: forged
+	// Challenges do not invalidate the message 1 that the server has read.
+	promptOffers = 4
+	offerPause   = time.Second
+	// maxAnswers is the number of answers of an attempt that wait until another one was read.
+	maxAnswers = 8
+)
 
 // opening is the handshake of a connection in secure mode.
 type opening struct {
@@ -17,12 +27,20 @@ type opening struct {
 	// Active side.
 	requester Requester
 	offers    []*offer    // the newest ones, the newest last
+	offeredAt Time        // when the newest one was begun
 	computing bool        // a job makes a message 1
 	reading   *offer      // a job reads the answer to it
+	answers   []answer    // other answers, in their order; empty unless a job reads one
 	hint      BreakReason // last reason in a packet that nobody has authenticated
 
 	// Passive side.
 	answer *fixedPacket // Accept with message 2; nil until it is made
+}
+
+// answer is a message 2, which may be forged.
+type answer struct {
+	to      *offer
+	message []byte
 }
 
 // offer is a message 1.
@@ -74,7 +92,9 @@ func (o *opening) find(cookie uint64) *offer {
 // add adds an offer, in the place of the oldest one if there are maxOffers.
 func (o *opening) add(x *offer) {
 	if len(o.offers) == maxOffers {
-		o.offers[0].forget(o)
+		oldest := o.offers[0]
+		oldest.forget(o)
+		o.answers = slices.DeleteFunc(o.answers, func(a answer) bool { return a.to == oldest })
 		o.offers = slices.Delete(o.offers, 0, 1)
 	}
 	o.offers = append(o.offers, x)
@@ -87,12 +107,12 @@ func (x *offer) forget(o *opening) {
 	}
 }
 
-// forgetOffers forgets all offers.
+// forgetOffers forgets all offers and the answers to them.
 func (o *opening) forgetOffers() {
 	for _, x := range o.offers {
 		x.forget(o)
 	}
-	o.offers = nil
+	o.offers, o.answers = nil, nil
 }
 
 // endOpening ends the handshake of a connection. It does nothing in plaintext mode.
@@ -119,10 +139,18 @@ func (c *Conn) sendSecureConnect() {
 		c.sendHello(&h, &hi)
 	case x != nil:
 		c.eng.sendFixed(c.path, 0, x.sent)
-	case !d.opening.computing:
+	case d.opening.computing:
+	case d.opening.mayOffer(c.eng.now):
 		c.makeOffer()
+	default:
+		c.eng.sendFixed(c.path, 0, d.opening.offers[len(d.opening.offers)-1].sent)
 	}
 	c.armRetry()
+}
+
+// mayOffer reports whether the attempt may make another message 1.
+func (o *opening) mayOffer(now Time) bool {
+	return len(o.offers) < promptOffers || now.Sub(o.offeredAt) >= offerPause
 }
 
 // needsKey reports whether the server's key is unknown.
@@ -161,6 +189,7 @@ func (c *Conn) makeOffer() {
 	hi.Private = make([]byte, len(private)+proto.SealSize)
 	x := &offer{cookie: hi.Cookie, form: form, keyID: keyID, sent: &fixedPacket{header: h}}
 	var err error
+	o.offeredAt = e.now
 	o.computing = e.submit(&Job{
 		compute: func() {
 			raw := make([]byte, proto.HeaderSize+hi.Size())
@@ -227,8 +256,8 @@ func (c *Conn) handleSecureAnswer(h *proto.Header, body []byte) {
 	}
 }
 
-// readAnswer reads message 2 in an Accept or a Reject. A job opens the message. While it runs, other answers are dropped;
-// the peer repeats its answer.
+// readAnswer reads message 2 in an Accept or a Reject. While a job reads another one, the answer waits: that one may be
+// forged.
 func (c *Conn) readAnswer(h *proto.Header, hi *proto.Hello) {
 	e, o := c.eng, c.dial.opening
 	var n proto.Noise
@@ -241,13 +270,24 @@ func (c *Conn) readAnswer(h *proto.Header, hi *proto.Hello) {
 		e.stats.Forged++
 		return
 	}
-	if o.reading != nil {
+	if len(o.answers) < maxAnswers {
+		o.answers = append(o.answers, answer{x, slices.Concat(n.Head, hi.Private)})
+	}
+	c.readNextAnswer()
+}
+
+// readNextAnswer makes a job that opens the oldest answer, unless there is a job.
+func (c *Conn) readNextAnswer() {
+	e, o := c.eng, c.dial.opening
+	if o.reading != nil || len(o.answers) == 0 {
 		return
 	}
-	message := slices.Concat(n.Head, hi.Private)
+	x, message := o.answers[0].to, o.answers[0].message
+	o.answers = slices.Delete(o.answers, 0, 1)
 	s := new(secrets)
 	var inner []byte
 	var err error
+	o.reading = x
 	ok := e.submit(&Job{
 		compute: func() { inner, err = x.finish(e.host.security, message, s) },
 		finish: func() {
@@ -258,14 +298,15 @@ func (c *Conn) readAnswer(h *proto.Header, hi *proto.Hello) {
 			case c.dial.opening != o:
 			case err != nil:
 				e.stats.Unopened++
+				c.readNextAnswer()
 			default:
 				c.takeAnswer(inner, s)
 			}
 			s.wipe()
 		},
 	})
-	if ok {
-		o.reading = x
+	if !ok {
+		o.reading = nil
 	}
 }
 

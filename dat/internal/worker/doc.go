@@ -1,7 +1,8 @@
 // Package worker computes the handshakes of a secure adapter on one goroutine, beside the owners of its engines.
 //
 // Ordering. Jobs of this host and of authenticated requesters take turns with those of strangers. Strangers are served
-// round robin by network, within a network by address, and within an address in the order of their jobs.
+// round robin by site (IPv4 /16, IPv6 /48), within a site by network (/24, /64), within a network by address, and within an
+// address in the order of their jobs.
 //
 // Ownership. The worker keeps a job until the job is done or dropped.
 //

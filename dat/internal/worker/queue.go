@@ -10,107 +10,107 @@ import (
 // maxStrangers is the number of jobs of strangers that may wait, some 30 ms of work (decision 0016).
 const maxStrangers = 256
 
-// Shares of the free places, as for half-open requests: an address may hold a part of them, and its network a larger
-// part. The first job of an address counts less for its network.
-const (
-	addressShare   = 8 // 1/8
-	networkShare   = 2 // 1/2
-	newcomerFactor = 4
-)
+// newcomerFactor multiplies the shares of a site and a network for the first job of an address.
+const newcomerFactor = 4
 
-// Bits of a network.
-const (
-	network4 = 24
-	network6 = 64
-)
+// level is a set of the groups that addresses belong to. A group takes turns with the others of its level, within its
+// group of the level above.
+type level struct {
+	bits4, bits6 int // length of the prefix of a group
+	share        int // a group may have 1/share of the free places
+	newcomers    bool
+}
+
+// levels are the levels from the largest group to the address. Shares are as for half-open requests. A site is there
+// because its owner has all networks in it, with IPv6 65536 of them.
+var levels = [...]level{
+	{bits4: 16, bits6: 48, share: 2, newcomers: true}, // site
+	{bits4: 24, bits6: 64, share: 2, newcomers: true}, // network
+	{bits4: 32, bits6: 128, share: 8},                 // address
+}
 
 // queue holds the jobs of strangers. Its lists are short, because all jobs together have maxStrangers places.
-type queue struct {
-	networks []*network // in the order of their turns
-	jobs     int
+type queue struct{ root group }
+
+// group is a site, a network or an address with waiting jobs, or the root of them.
+type group struct {
+	prefix netip.Prefix
+	groups []*group    // of the next level, in the order of their turns
+	jobs   []*wire.Job // of an address
+	n      int         // number of waiting jobs
 }
 
-// network is a network with waiting jobs.
-type network struct {
-	prefix    netip.Prefix
-	addresses []*address // in the order of their turns
-	jobs      int
-}
+func (q *queue) jobs() int { return q.root.n }
 
-// address is an address with waiting jobs.
-type address struct {
-	addr netip.Addr
-	jobs []*wire.Job
-}
-
-// push queues a job. It returns false if the queue, or the share of the job's address or network, is full.
+// push queues a job. It returns false if the queue, or the share of a group of the job's address, is full.
 func (q *queue) push(j *wire.Job) bool {
 	addr := j.From.Unmap().WithZone("")
-	free := maxStrangers - q.jobs
-	n := q.network(addr)
-	a := n.address(addr)
-	share := free
-	if len(a.jobs) == 0 && free > 1 {
-		share *= newcomerFactor
+	free := maxStrangers - q.root.n
+	path := [len(levels) + 1]*group{&q.root}
+	for i := range levels {
+		path[i+1] = path[i].find(levels[i].prefix(addr))
 	}
-	if addressShare*len(a.jobs) >= free || networkShare*n.jobs >= share {
-		return false
+	newcomer := path[len(levels)].n == 0 && free > 1
+	for i, l := range levels {
+		share := free
+		if l.newcomers && newcomer {
+			share *= newcomerFactor
+		}
+		if l.share*path[i+1].n >= share {
+			return false
+		}
 	}
-	if n.jobs == 0 {
-		q.networks = append(q.networks, n)
+	for i, g := range path {
+		if i > 0 && g.n == 0 {
+			path[i-1].groups = append(path[i-1].groups, g)
+		}
+		g.n++
 	}
-	if len(a.jobs) == 0 {
-		n.addresses = append(n.addresses, a)
-	}
-	a.jobs = append(a.jobs, j)
-	n.jobs++
-	q.jobs++
+	path[len(levels)].jobs = append(path[len(levels)].jobs, j)
 	return true
 }
 
-// network returns the network of an address. It is a new one if it has no jobs.
-func (q *queue) network(a netip.Addr) *network {
-	bits := network4
+// prefix returns the prefix of an address's group.
+func (l *level) prefix(a netip.Addr) netip.Prefix {
+	bits := l.bits4
 	if a.Is6() {
-		bits = network6
+		bits = l.bits6
 	}
-	prefix, _ := a.Prefix(bits) // it fails only for an address with a zone
-	for _, n := range q.networks {
-		if n.prefix == prefix {
-			return n
-		}
-	}
-	return &network{prefix: prefix}
+	p, _ := a.Prefix(bits) // it fails only for an address with a zone
+	return p
 }
 
-// address returns an address of the network. It is a new one if it has no jobs.
-func (n *network) address(addr netip.Addr) *address {
-	for _, a := range n.addresses {
-		if a.addr == addr {
-			return a
+// find returns a group of the next level. It is a new one if it has no jobs.
+func (g *group) find(p netip.Prefix) *group {
+	for _, c := range g.groups {
+		if c.prefix == p {
+			return c
 		}
 	}
-	return &address{addr: addr}
+	return &group{prefix: p}
 }
 
 // pop removes the job whose turn it is. It returns nil if there is none.
 func (q *queue) pop() *wire.Job {
-	if q.jobs == 0 {
+	if q.root.n == 0 {
 		return nil
 	}
-	n := q.networks[0]
-	a := n.addresses[0]
-	j := a.jobs[0]
-	a.jobs = slices.Delete(a.jobs, 0, 1)
-	q.jobs--
-	n.jobs--
-	n.addresses = n.addresses[1:]
-	if len(a.jobs) > 0 {
-		n.addresses = append(n.addresses, a)
+	return q.root.pop()
+}
+
+// pop removes the first job of the first group, and gives the turn to the next group.
+func (g *group) pop() *wire.Job {
+	g.n--
+	if len(g.groups) == 0 {
+		j := g.jobs[0]
+		g.jobs = slices.Delete(g.jobs, 0, 1)
+		return j
 	}
-	q.networks = q.networks[1:]
-	if n.jobs > 0 {
-		q.networks = append(q.networks, n)
+	first := g.groups[0]
+	j := first.pop()
+	g.groups = slices.Delete(g.groups, 0, 1)
+	if first.n > 0 {
+		g.groups = append(g.groups, first)
 	}
 	return j
 }
