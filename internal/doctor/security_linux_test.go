@@ -64,7 +64,6 @@ func TestSecurity(t *testing.T) {
 		{"contradiction", " insecure key=" + f.key, "", "", []Severity{Error}, "insecure"},
 		{"no peers", " key=" + f.key, "", "", []Severity{OK, Info}, "nobody may connect"},
 		{"peers", " key=" + f.key + " peers=" + f.peers, "", "", []Severity{OK, OK}, "1 peer in " + f.peers},
-		{"a limit", " key=" + f.key + " peers=" + f.limits, "", "", []Severity{Error}, "does not enforce"},
 		{"key in a variable", " peers=" + f.peers, f.text, "", []Severity{Warning, OK}, "1 peer in " + f.peers},
 		{"peers without a key", " peers=" + f.peers, "", "", []Severity{Error}, "no private key"},
 		{"missing", " key=" + f.key + "x", "", "", []Severity{Error}, "no such file"},
