@@ -157,7 +157,7 @@ func newAdapter(o Options, dev device) (*adapter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dat: %w", err)
 	}
-	host.SetClock(progress.Now)
+	host.SetClock(progress.Now, progress.Switches)
 	a := &adapter{host: host, device: dev.closer, readStats: dev.readStats, port: dev.links[0].Local().Port()}
 	if err := a.addEngines(&o, dev.links); err != nil {
 		return nil, err

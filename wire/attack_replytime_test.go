@@ -180,11 +180,53 @@ func TestStopWithinReply(t *testing.T) {
 	}
 	r := newReplyTime(h)
 	to, now := netip.MustParseAddr("192.0.2.1"), Time(time.Hour)
-	r.charge(to, time.Minute, now)
+	r.charge(to, sample{took: time.Minute}, now)
 	if r.allows(to, now.Add(replyPause/2)) {
 		t.Error("a reply is allowed before the end of the pause")
 	}
 	if !r.allows(to, now.Add(replyPause)) {
 		t.Error("no reply is allowed after the pause")
+	}
+}
+
+// Attack 22: Connects with forged addresses while the victim is short of processor time, so that its thread loses the
+// processor within a reply now and then. Neither the newcomers nor the address that the foe has forged are paused. A
+// receiver that is slow each time is, also if each sample is doubtful.
+func TestAttack22RepliesOfABusyHost(t *testing.T) {
+	h, err := NewHost(randReader{randSource(1)}, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	newcomer := netip.MustParseAddr("192.0.2.1")
+	for _, tc := range []struct {
+		name      string
+		addresses int // forged
+		slowOf    int // one of slowOf samples is slow
+		paused    bool
+	}{
+		{"many addresses", 1 << 16, 1000, false}, {"one address", 1, 1000, false}, {"slow each time", 1, 1, true}, {"many, slow each time", 1 << 16, 1, true},
+	} {
+		r, now := newReplyTime(h), Time(time.Hour)
+		paused, spent := 0, time.Duration(0)
+		for i := range 20_000 { // in 2 s: the thread loses its processor ten times a second
+			to := netip.AddrFrom4([4]byte{172, 16, byte(i % tc.addresses >> 8), byte(i % tc.addresses)})
+			s := sample{took: 5 * time.Microsecond}
+			if i%tc.slowOf == 0 {
+				s = sample{took: 75 * time.Millisecond, doubtful: true}
+			}
+			now = now.Add(100 * time.Microsecond)
+			if !r.allows(to, now) {
+				paused++
+				continue
+			}
+			r.charge(to, s, now)
+			spent += s.took
+		}
+		if !r.allows(newcomer, now) {
+			paused++
+		}
+		if (paused > 0) != tc.paused || tc.paused && spent > time.Minute {
+			t.Errorf("%s: %d replies were paused, %v were spent", tc.name, paused, spent)
+		}
 	}
 }

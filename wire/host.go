@@ -24,13 +24,14 @@ const (
 
 // Host is the state that the engines of one adapter share. Any goroutine may call its methods.
 type Host struct {
-	rand    io.Reader
-	limits  Limits
-	keys    *speck.Key
-	secret  [32]byte // of cookies
-	clock   func() Time
-	regions regionTable
-	peers   peers
+	rand     io.Reader
+	limits   Limits
+	keys     *speck.Key
+	secret   [32]byte // of cookies
+	clock    func() Time
+	switches func() uint64
+	regions  regionTable
+	peers    peers
 
 	security  *Security                             // nil in plaintext mode
 	keyLimits seal.Limits                           // limits of keys; zero: those of the protocol
@@ -64,8 +65,9 @@ func NewHost(random io.Reader, limits Limits) (*Host, error) {
 }
 
 // SetClock sets the clock that measures how long replies without a connection take to send. Without a clock, their time
-// is not limited. The clock has to agree with the times that Poll gets. SetClock must be called before NewEngine.
-func (h *Host) SetClock(now func() Time) { h.clock = now }
+// is not limited. The clock has to agree with the times that Poll gets. switches returns how often the calling thread has
+// lost its processor to others; nil means that this is unknown. SetClock must be called before NewEngine.
+func (h *Host) SetClock(now func() Time, switches func() uint64) { h.clock, h.switches = now, switches }
 
 // NewEngine makes an engine for another link of the adapter. All engines must be made before traffic starts.
 func (h *Host) NewEngine(l link.Link, now Time) (*Engine, error) {

@@ -32,10 +32,16 @@ type replyLimits struct {
 //     addresses with slow replies do not use up the shares of others.
 //   - Each slow reply doubles the price of later replies to the address, and each other reply halves it.
 //
+// A reply also takes long if the thread loses its processor meanwhile: to another program, or because a quota is used up.
+// Such a sample is doubtful, since it says nothing about the address. It is charged only if the address or its network is
+// under suspicion, which means that the last sample was slow too. Otherwise a flood of Connects from forged addresses would pause the replies
+// of a host that is short of processor time.
+//
 // The accounts are in hash tables of fixed size, as in stochastic fairness queueing (McKenney, 1990). The hash has a
 // secret key, so an attacker cannot choose addresses that share the account of a victim.
 type replyTime struct {
-	clock     func() Time // nil: the time is unknown and not limited
+	clock     func() Time   // nil: the time is unknown and not limited
+	switches  func() uint64 // how often the thread has lost its processor; nil: unknown
 	hash      *speck.Key
 	engine    replyAccount
 	networks  [256]replyAccount
@@ -47,10 +53,12 @@ type replyTime struct {
 // replyAccount is the account of an address, a network or an engine.
 type replyAccount struct {
 	paidAt Time  // when the replies that have left are within the share
-	slow   uint8 // slow replies, less the others, from 0 to replyPrice; used only for an address
+	slow   uint8 // slow replies, less the others, from 0 to replyPrice; not used for an engine
 }
 
-func newReplyTime(h *Host) replyTime { return replyTime{clock: h.clock, hash: h.keys} }
+func newReplyTime(h *Host) replyTime {
+	return replyTime{clock: h.clock, switches: h.switches, hash: h.keys}
+}
 
 // accounts returns the accounts of an address and of its network.
 func (r *replyTime) accounts(a netip.Addr) (addr, network *replyAccount) {
@@ -78,6 +86,13 @@ func (r *replyTime) allows(to netip.Addr, now Time) bool {
 		network.paidAt.Sub(now) <= tolerance && r.engine.paidAt.Sub(now) <= tolerance
 }
 
+func (r *replyTime) countSwitches() uint64 {
+	if r.switches == nil {
+		return 0
+	}
+	return r.switches()
+}
+
 // measures reports whether the next reply is measured.
 func (r *replyTime) measures(now Time) bool {
 	if r.unsampled++; r.clock == nil || r.unsampled < replySample && now >= r.careful {
@@ -87,21 +102,35 @@ func (r *replyTime) measures(now Time) bool {
 	return true
 }
 
-// charge charges a reply that took the time d to an address, unless neither the reply nor those before it were slow.
-func (r *replyTime) charge(to netip.Addr, d time.Duration, now Time) {
+// sample is the measurement of a reply.
+type sample struct {
+	took     time.Duration
+	doubtful bool // the thread has lost its processor meanwhile
+}
+
+// charge charges a reply to an address, unless neither the reply nor those before it were slow.
+func (r *replyTime) charge(to netip.Addr, s sample, now Time) {
 	addr, network := r.accounts(to)
-	if d < slowReply && addr.slow == 0 {
-		return
+	suspect, slow := addr.slow > 0 || network.slow > 0, s.took >= slowReply
+	if slow && (suspect || !s.doubtful) || addr.slow > 0 {
+		addr.charge(s.took<<addr.slow*replyAddress, now)
+		network.charge(s.took*replyNetwork, now)
+		r.engine.charge(s.took*replyEngine, now)
 	}
-	addr.charge(d<<addr.slow*replyAddress, now)
-	network.charge(d*replyNetwork, now)
-	r.engine.charge(d*replyEngine, now)
-	switch {
-	case d >= slowReply:
+	if slow {
 		r.careful = now.Add(carefulTime)
-		addr.slow = min(addr.slow+1, replyPrice)
-	case addr.slow > 0:
-		addr.slow--
+	}
+	addr.note(slow)
+	network.note(slow)
+}
+
+// note counts a slow reply, or another one.
+func (a *replyAccount) note(slow bool) {
+	switch {
+	case slow:
+		a.slow = min(a.slow+1, replyPrice)
+	case a.slow > 0:
+		a.slow--
 	}
 }
 
@@ -145,9 +174,9 @@ func (e *Engine) endReply(to netip.Addr, measured bool) {
 		e.flush()
 	default:
 		r := &e.replyTime
-		start := r.clock()
+		switches, start := r.countSwitches(), r.clock()
 		e.flush()
 		end := r.clock()
-		r.charge(to, end.Sub(start), end)
+		r.charge(to, sample{end.Sub(start), r.countSwitches() != switches}, end)
 	}
 }
