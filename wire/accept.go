@@ -80,7 +80,7 @@ func (c *Conn) sendAccept() {
 		return
 	}
 	c.dial.acceptedAt = c.eng.now
-	measured := c.eng.beginReply()
+	measured := c.eng.beginReply(c.peerAddr)
 	if o := c.dial.opening; o != nil {
 		c.eng.sendFixed(c.path, 0, o.answer)
 	} else {
@@ -180,7 +180,7 @@ func (e *Engine) sendReject(r *Request) {
 		return
 	}
 	x.at = e.now
-	measured := e.beginReply()
+	measured := e.beginReply(to)
 	if r.sealed != nil {
 		e.sendFixed(x.path, link.Unconnected, x.sent)
 	} else {

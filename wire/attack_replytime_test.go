@@ -159,7 +159,7 @@ func TestAttack22SlowReceivers(t *testing.T) {
 				}
 			}
 			elapsed := time.Duration(s.net.Now() - start)
-			if most := (elapsed+tc.tolerance)/tc.share + replySample*l.cost*(1+elapsed/carefulTime); l.spent > most {
+			if most := (elapsed+tc.tolerance)/tc.share + replySample*l.cost*(1+elapsed/replyPause); l.spent > most {
 				t.Errorf("%v for answers to the foe in %v, want %v at most", l.spent, elapsed, most)
 			}
 			if most := tc.tolerance/tc.share + replySample*l.cost; longest > most {

@@ -255,7 +255,7 @@ func (e *Engine) sendClose(slot int32, l *linger) {
 	case !l.isReply:
 		e.buildClose(l)
 	case e.mayReplyTo(l.peerAddr):
-		measured := e.beginReply()
+		measured := e.beginReply(l.peerAddr)
 		e.buildClose(l)
 		e.endReply(l.peerAddr, measured)
 	}

@@ -226,10 +226,9 @@ const (
 	// of slow replies less that of others, from 0 to replyPrice. Preemption makes a reply slow, but rarely two.
 	slowReply  = 100 * time.Microsecond
 	replyPrice = 4
-	// replySample is the number of replies of which one is measured. carefulTime is how long all are measured after a
-	// slow one. Measuring all takes a tenth of the rate of connects.
+	// replySample is the number of replies of which one is measured. Measuring all takes a tenth of the rate of connects,
+	// and more in a flood, because a measured reply does not share a system call with others.
 	replySample = 8
-	carefulTime = 10 * time.Second
 	// replyPause is how far a reply may move an account ahead of the clock, because the process may be stopped while it
 	// sends the reply.
 	replyPause = 2 * time.Second

@@ -21,8 +21,9 @@ type replyLimits struct {
 // destination on the same host within the system call that sends. That path includes the ingress rules of the
 // destination's network namespace and the filter of the destination's socket.
 //
-// A reply that leaves alone is measured. One reply of replySample is measured, and each reply for carefulTime after a
-// slow one. So the first slow replies are few.
+// A reply that leaves alone is measured, which is expensive. One reply of replySample is measured, and each reply to a
+// suspect: an address whose last samples were slow, or whose network's were. So is each reply while the account of the
+// engine is ahead of the clock.
 //
 // Each address, each network and the engine have an account. A slow reply, and a reply to an address with slow replies,
 // is charged to all three. A reply leaves only if none of them is overdrawn. An account implements the generic cell rate algorithm (ITU-T I.371): a reply moves the account
@@ -33,9 +34,9 @@ type replyLimits struct {
 //   - Each slow reply doubles the price of later replies to the address, and each other reply halves it.
 //
 // A reply also takes long if the thread loses its processor meanwhile: to another program, or because a quota is used up.
-// Such a sample is doubtful, since it says nothing about the address. It is charged only if the address or its network is
-// under suspicion, which means that the last sample was slow too. Otherwise a flood of Connects from forged addresses would pause the replies
-// of a host that is short of processor time.
+// Such a sample is doubtful, since it says nothing about the address. It is charged only if the address is a suspect
+// already. Otherwise a flood of Connects from forged addresses would pause the replies of a host that is short of
+// processor time.
 //
 // The accounts are in hash tables of fixed size, as in stochastic fairness queueing (McKenney, 1990). The hash has a
 // secret key, so an attacker cannot choose addresses that share the account of a victim.
@@ -46,8 +47,7 @@ type replyTime struct {
 	engine    replyAccount
 	networks  [256]replyAccount
 	addresses [1024]replyAccount
-	careful   Time // when the engine stops to measure each reply
-	unsampled int  // replies since the last measured one
+	unsampled int // replies since the last measured one
 }
 
 // replyAccount is the account of an address, a network or an engine.
@@ -93,9 +93,16 @@ func (r *replyTime) countSwitches() uint64 {
 	return r.switches()
 }
 
-// measures reports whether the next reply is measured.
-func (r *replyTime) measures(now Time) bool {
-	if r.unsampled++; r.clock == nil || r.unsampled < replySample && now >= r.careful {
+// suspects reports whether the last samples of an address or of its network were slow.
+func (r *replyTime) suspects(a netip.Addr) bool {
+	addr, network := r.accounts(a)
+	return addr.slow > 0 || network.slow > 0
+}
+
+// measures reports whether the next reply, which is to an address, is measured.
+func (r *replyTime) measures(to netip.Addr, now Time) bool {
+	r.unsampled++
+	if r.clock == nil || r.unsampled < replySample && now >= r.engine.paidAt && !r.suspects(to) {
 		return false
 	}
 	r.unsampled = 0
@@ -111,14 +118,15 @@ type sample struct {
 // charge charges a reply to an address, unless neither the reply nor those before it were slow.
 func (r *replyTime) charge(to netip.Addr, s sample, now Time) {
 	addr, network := r.accounts(to)
-	suspect, slow := addr.slow > 0 || network.slow > 0, s.took >= slowReply
+	slow, suspect := s.took >= slowReply, r.suspects(to)
 	if slow && (suspect || !s.doubtful) || addr.slow > 0 {
+		most := time.Duration(replyPause)
+		if !suspect {
+			most = replyNeighbour / 2 // one sample does not pause the others
+		}
 		addr.charge(s.took<<addr.slow*replyAddress, now)
-		network.charge(s.took*replyNetwork, now)
-		r.engine.charge(s.took*replyEngine, now)
-	}
-	if slow {
-		r.careful = now.Add(carefulTime)
+		network.charge(min(s.took*replyNetwork, most), now)
+		r.engine.charge(min(s.took*replyEngine, most), now)
 	}
 	addr.note(slow)
 	network.note(slow)
@@ -151,15 +159,15 @@ func (e *Engine) mayReplyTo(to netip.Addr) bool {
 // sendReply sends a reply in the frame of a received packet, to the source address of that packet.
 func (e *Engine) sendReply(b link.Buf) {
 	to := e.source(&b)
-	measured := e.beginReply()
+	measured := e.beginReply(to)
 	e.tx = append(e.tx, b)
 	e.endReply(to, measured)
 }
 
-// beginReply begins a reply, which the caller then appends to tx. It reports whether the reply is measured. A measured
+// beginReply begins a reply to an address, which the caller then appends to tx. It reports whether the reply is measured. A measured
 // reply leaves alone.
-func (e *Engine) beginReply() (measured bool) {
-	if measured = e.replyTime.measures(e.now); measured {
+func (e *Engine) beginReply(to netip.Addr) (measured bool) {
+	if measured = e.replyTime.measures(to, e.now); measured {
 		e.flush()
 	}
 	return measured
