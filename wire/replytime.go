@@ -120,7 +120,7 @@ func (r *replyTime) charge(to netip.Addr, s sample, now Time) {
 	addr, network := r.accounts(to)
 	slow, suspect := s.took >= slowReply, r.suspects(to)
 	if slow && (suspect || !s.doubtful) || addr.slow > 0 {
-		most := time.Duration(replyPause)
+		most := replyPause
 		if !suspect {
 			most = replyNeighbour / 2 // one sample does not pause the others
 		}
