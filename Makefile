@@ -187,7 +187,7 @@ bench: ## the main job: two hosts over AF_XDP beside raw AF_XDP and kernel TCP; 
 	@./bin/datbench $(ARGS)
 
 .PHONY: peers
-peers: ## UCX, libfabric, sockperf, iperf3, Go's net, quic-go and gRPC beside datbench (root); ARGS= go to bench/peers.sh
+peers: ## UCX, libfabric, sockperf, iperf3, Go's net, TLS, quic-go and gRPC beside datbench (root); ARGS= go to bench/peers.sh
 	@bench/peers.sh $(ARGS)
 
 .PHONY: perf

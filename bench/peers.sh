@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Compares datbench with UCX, libfabric, sockperf, iperf3, Go's net, quic-go and gRPC in the same network namespaces,
-# and prints one table. The command services compares gRPC, HTTP, redis and raft over kernel TCP with the same over
+# Compares datbench with UCX, libfabric, sockperf, iperf3, Go's net, TLS, quic-go and gRPC in the same network
+# namespaces, and prints one table. The command services compares gRPC, HTTP, redis and raft over kernel TCP with the same over
 # streams. Options: bench/peers.sh --help, bench/peers.sh services --help. Needs root.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)

@@ -12,7 +12,7 @@ import (
 	"github.com/datxdp/datxdp/internal/result"
 )
 
-const libraryHelp = `LIBRARY is net, quic-go, grpc, http, redis or raft; ADDRESS is the server's, as 10.0.0.1:7801. The leader of
+const libraryHelp = `LIBRARY is net, tls, quic-go, grpc, http, redis or raft; ADDRESS is the server's, as 10.0.0.1:7801. The leader of
 raft is the client; its ADDRESS is a list, 10.0.0.1:7801,10.0.0.2:7801,10.0.0.3:7801, of itself and of the servers.`
 
 // serveCommand runs the server of a library that this program contains.

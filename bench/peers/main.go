@@ -1,5 +1,5 @@
-// Command peers compares datxdp with UCX, libfabric, sockperf, iperf3, TCP of Go's net, quic-go and gRPC. It runs each
-// of them and datbench in the same two network namespaces, and prints one table.
+// Command peers compares datxdp with UCX, libfabric, sockperf, iperf3, TCP of Go's net without and with TLS, quic-go and gRPC. It
+// runs each of them and datbench in the same two network namespaces, and prints one table.
 //
 // bench/peers.sh builds and runs it.
 package main
@@ -52,8 +52,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitUsage
 }
 
-const longHelp = `peers measures UCX, libfabric, sockperf, iperf3, TCP of Go's net, quic-go and gRPC beside datbench, all in
-the same pairs of throw-away network namespaces joined by veth, and prints one table: the peer's figure,
+const longHelp = `peers measures UCX, libfabric, sockperf, iperf3, TCP of Go's net without and with TLS, quic-go and gRPC
+beside datbench, all in the same pairs of throw-away network namespaces joined by veth, and prints one table: the peer's figure,
 ours, and the ratio, which is above 1 where ours is better. Figures are medians of --repeat rounds.
 
 It needs root. A tool that is not installed costs its rows: they name the Debian package.

@@ -40,8 +40,8 @@ func TestUsage(t *testing.T) {
 		want string
 	}{
 		{[]string{"--repeat", "0"}, "peers: --repeat: 0 is not from 1 to 100\n"},
-		{[]string{"--peer", "smoke", "--metric", "x"}, `peers: --peer: no "smoke": choose of ucx, libfabric, sockperf, iperf3, net, quic-go, grpc; --metric: no "x": choose of lat, rate, bw` + "\n"},
-		{[]string{"serve", "smoke", "127.0.0.1:1"}, "peers: no library \"smoke\": choose one of net, quic-go, grpc, http, redis, raft\n"},
+		{[]string{"--peer", "smoke", "--metric", "x"}, `peers: --peer: no "smoke": choose of ucx, libfabric, sockperf, iperf3, net, tls, quic-go, grpc; --metric: no "x": choose of lat, rate, bw` + "\n"},
+		{[]string{"serve", "smoke", "127.0.0.1:1"}, "peers: no library \"smoke\": choose one of net, tls, quic-go, grpc, http, redis, raft\n"},
 		{[]string{"serve", "net"}, "peers: accepts 2 arg(s), received 1\n"},
 		{[]string{"run", "net", "127.0.0.1:1", "--size", "3"}, "peers: net: size 3 is not from 16 to 67108864\n"},
 		{[]string{"services", "--repeat", "0", "--loss", "70", "--service", "smoke"}, "peers: --repeat: 0 is not from 1 to 100; --loss: 70 is not from 0 to 50; " +

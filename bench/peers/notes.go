@@ -14,7 +14,8 @@ var fixedNotes = []string{
 	`The kernel moves TCP, and much of UDP, over a veth in super-frames of up to 64 KiB that nothing cuts to the MTU: a stream of it is ` +
 		`comparable where the rows are without tso, gso and gro, or at MTU 65000.`,
 	`A buffered sender gathers 64 KiB of messages before a write and hears of none of them; each of ours is a post of its own, completed ` +
-		`when the far end has it. QUIC encrypts, the others do not.`,
+		`when the far end has it. TLS and QUIC encrypt, ` +
+		`and are compared with ours in secure mode (+aes), whose keys are those of datbench keygen; the others do not encrypt.`,
 }
 
 // notes returns the notes below the table.

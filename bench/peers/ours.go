@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/datxdp/datxdp/bench/peers/tool"
@@ -14,14 +15,14 @@ import (
 // ours measures our own rows of a phase once, as a user would: datbench server on one host, datbench run on the other.
 // Both have ended before a peer is measured, because an XDP program on a veth changes the kernel's data path.
 func (r *runner) ours(ctx context.Context, s *site, rows []*row) {
-	for _, metric := range metrics {
-		var own []*row
-		for _, row := range rows {
-			if row.test == nil && row.metric == metric {
-				own = append(own, row)
-			}
+	for len(rows) > 0 && ctx.Err() == nil {
+		n := 1
+		for n < len(rows) && rows[n].measuredWith(rows[0]) {
+			n++
 		}
-		if len(own) == 0 || ctx.Err() != nil {
+		own := rows[:n]
+		rows = rows[n:]
+		if own[0].test != nil {
 			continue
 		}
 		r.pr.Begin(own[0].title())
@@ -33,7 +34,7 @@ func (r *runner) ours(ctx context.Context, s *site, rows []*row) {
 	}
 }
 
-// own measures our rows of one metric.
+// own measures our rows of one metric and mode.
 func (r *runner) own(ctx context.Context, s *site, own []*row) error {
 	ctx, cancel := within(ctx, r.cfg.stuck())
 	defer cancel()
@@ -44,9 +45,18 @@ func (r *runner) own(ctx context.Context, s *site, own []*row) error {
 	server := tool.Command{Args: []string{r.cfg.datbench, "server", "--ia", "xdp:" + s.ifname}}
 	client := tool.Command{Args: []string{r.cfg.datbench, "run", s.host, "--ia", "xdp:" + s.ifname, "--op", strings.Join(ops, ","),
 		"--metric", own[0].metric, "--duration", r.cfg.duration.String(), "--warmup", warmup(r.cfg.duration).String(), "--json", "-"}}
-	for _, row := range own {
-		row.server, row.client = server, client
+	dir := ""
+	if own[0].secure {
+		var err error
+		if dir, err = makeKeys(s.host); err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
 	}
+	for _, row := range own { // the table shows the names of the files without the directory, which does not remain
+		row.server, row.client = row.withKeys(server, "", serverEnd), row.withKeys(client, "", clientEnd)
+	}
+	server, client = own[0].withKeys(server, dir, serverEnd), own[0].withKeys(client, dir, clientEnd)
 	report, err := serveAndRun(ctx, s, server, client)
 	if err != nil {
 		return err

@@ -109,8 +109,12 @@ func tools(t *testing.T, fakes map[string]string) (dir string) {
 	return dir
 }
 
-// fakeDatbench serves nothing, and prints a figure for every requested row.
+// fakeDatbench serves nothing, and prints a figure for every requested row. It refuses keys that do not exist.
 const fakeDatbench = `
+for word; do
+	case $last in --key|--peers) [ -s "$word" ] || { echo "no $word" >&2; exit 2; } ;; esac
+	last=$word
+done
 [ "$1" = server ] && { echo "serving on it"; exec sleep 1000; }
 echo '{"env":{"kernel":"6"},"results":[
 {"op":"send","metric":"lat","p50_us":5,"p99_us":9,"valid":true},
@@ -149,6 +153,7 @@ func TestFailures(t *testing.T) {
 		{"lat", "datxdp send", "", 1500},
 		{"lat", "datxdp write", "it slept", 1500},
 		{"lat", "datxdp read", "datbench run has no lat of read", 1500},
+		{"lat", "datxdp send+aes", "", 1500},
 		{"lat", "UCX tag over tcp, polling", "the client did not end within 2s", 1500},
 		{"lat", "UCX put over tcp, polling", `no figures in "something else"`, 1500},
 		{"lat", "libfabric tcp, polling", "fi_pingpong is not installed: apt-get install libfabric-bin", 1500},

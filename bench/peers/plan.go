@@ -24,7 +24,7 @@ type phase struct {
 // otherwise make the kernel send super-frames, and at MTUs that need no offloads.
 func phases() []phase {
 	bandwidth := []string{result.Bandwidth}
-	ops, native := []string{result.Send, result.Write}, []*tool.Tool{tool.UCX, tool.Iperf3, tool.Net}
+	ops, native := []string{result.Send, result.Write}, []*tool.Tool{tool.UCX, tool.Iperf3, tool.Net, tool.TLS}
 	return []phase{
 		{mtu: 1500, metrics: metrics, ops: []string{result.Send, result.Write, result.Read}, tools: tool.Peers()},
 		{mtu: 1500, plain: true, metrics: bandwidth, ops: ops, tools: tool.Peers()},
@@ -58,6 +58,8 @@ type row struct {
 	size   int64
 	// op is the operation of datbench; for a peer, the one it is compared with.
 	op string
+	// secure means secure mode; for a peer, that it is compared with op in secure mode.
+	secure bool
 	// test is the peer's test; nil for datbench.
 	test *tool.Test
 
@@ -70,13 +72,22 @@ type row struct {
 	faults []string
 }
 
-// title returns a short name for a progress line. All rows of datbench are measured together and have one title.
+// title returns a short name for a progress line. All rows of datbench in one mode are measured together and have one
+// title.
 func (r *row) title() string {
-	who := "datbench"
+	who := opName("datbench", r.secure)
 	if r.test != nil {
 		who, _, _ = strings.Cut(r.test.Title(), ",")
 	}
 	return fmt.Sprintf("%s at MTU %d, %s", metricTitle(r.metric), r.phase.mtu, who)
+}
+
+// opName returns the name of an operation of datbench, with its mode.
+func opName(op string, secure bool) string {
+	if secure {
+		return op + "+aes"
+	}
+	return op
 }
 
 func metricTitle(metric string) string {
@@ -89,12 +100,16 @@ func metricTitle(metric string) string {
 	return "bandwidth"
 }
 
-// steps returns the number of progress steps in a round: one per metric of a phase for datbench, and one per peer's
-// row.
+// measuredWith reports whether two rows of a phase are measured by one run of datbench.
+func (r *row) measuredWith(o *row) bool {
+	return r.test == nil && o.test == nil && r.metric == o.metric && r.secure == o.secure
+}
+
+// steps returns the number of progress steps in a round: one per metric and mode of a phase for datbench, and one per
+// peer's row.
 func steps(rows []*row) (n int) {
 	for i, r := range rows {
-		first := i == 0 || rows[i-1].test != nil
-		if r.test == nil && first || r.test != nil && r.test.Tool.Missing() == "" {
+		if r.test == nil && (i == 0 || !r.measuredWith(rows[i-1])) || r.test != nil && r.test.Tool.Missing() == "" {
 			n++
 		}
 	}
@@ -128,19 +143,25 @@ func plan(cfg *config, self string) (rows []*row) {
 	return rows
 }
 
-// rows returns the rows of a metric. It returns none if there is no peer to compare with.
+// rows returns the rows of a metric. It returns none if there is no peer to compare with. There are rows in
+// secure mode if a peer encrypts.
 func (p phase) rows(cfg *config, self, metric string) (rows []*row) {
 	for _, t := range tool.Tests(self, metric) {
 		if wants(cfg.peers, t.Tool.Name) && slices.Contains(p.tools, t.Tool) && slices.Contains(p.ops, t.Against) {
-			rows = append(rows, &row{phase: p, metric: metric, size: t.Size, op: t.Against, test: &t})
+			rows = append(rows, &row{phase: p, metric: metric, size: t.Size, op: t.Against, secure: t.Secure, test: &t})
 		}
 	}
 	if len(rows) == 0 {
 		return nil
 	}
 	var ours []*row
-	for _, op := range p.ops {
-		ours = append(ours, &row{phase: p, metric: metric, size: rows[0].size, op: op})
+	for _, secure := range []bool{false, true} {
+		if secure && !slices.ContainsFunc(rows, func(r *row) bool { return r.secure }) {
+			break
+		}
+		for _, op := range p.ops {
+			ours = append(ours, &row{phase: p, metric: metric, size: rows[0].size, op: op, secure: secure})
+		}
 	}
 	return append(ours, rows...)
 }

@@ -44,8 +44,8 @@ type Row struct {
 	P99    *float64  `json:"p99_us,omitempty"`
 	Mean   bool      `json:"mean,omitempty"`
 	Runs   []float64 `json:"runs"`
-	// Op is the operation of datbench that the peer is compared with, and Ours is its figure. Ratio is above 1 if
-	// datbench is better.
+	// Op is the operation of datbench that the peer is compared with, with +aes in secure mode, and Ours is its figure. Ratio
+	// is above 1 if datbench is better.
 	Op      string   `json:"op"`
 	Ours    *float64 `json:"ours,omitempty"`
 	OursP99 *float64 `json:"ours_p99_us,omitempty"`
@@ -87,8 +87,8 @@ func newReport(cfg *config, rows []*row, env result.Env) *Report {
 
 // summary returns a row of the report, without the comparison.
 func (r *row) summary() Row {
-	out := Row{Peer: ownName + " " + r.op, tool: ownName, Metric: r.metric, Size: r.size, MTU: r.phase.mtu,
-		Offloads: !r.phase.plain, Op: r.op, Server: r.server.String(), Client: r.client.String(),
+	out := Row{Peer: ownName + " " + opName(r.op, r.secure), tool: ownName, Metric: r.metric, Size: r.size, MTU: r.phase.mtu,
+		Offloads: !r.phase.plain, Op: opName(r.op, r.secure), Server: r.server.String(), Client: r.client.String(),
 		Valid: len(r.faults) == 0 && len(r.runs) > 0, Reason: r.reason(), sound: len(r.runs) > 0}
 	if t := r.test; t != nil {
 		out.Peer, out.tool = t.Title(), t.Tool.Title

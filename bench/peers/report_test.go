@@ -43,7 +43,7 @@ func figures(metric string, of ...float64) (runs []result.Result) {
 func find(t *testing.T, rows []*row, metric, name string) *row {
 	t.Helper()
 	for _, r := range rows {
-		own := r.test == nil && name == ownName+" "+r.op
+		own := r.test == nil && name == ownName+" "+opName(r.op, r.secure)
 		if r.metric == metric && (own || r.test != nil && strings.HasPrefix(r.test.Title(), name)) {
 			return r
 		}
@@ -56,7 +56,7 @@ func find(t *testing.T, rows []*row, metric, name string) *row {
 func example(t *testing.T) *Report {
 	t.Helper()
 	cfg := defaultConfig()
-	cfg.peers = []string{"ucx", "libfabric", "net"}
+	cfg.peers = []string{"ucx", "libfabric", "net", "tls"}
 	rows := plan(cfg, "bin/peers")
 	own := func(metric, op string, of ...float64) {
 		find(t, rows, metric, ownName+" "+op).runs = figures(metric, of...)
@@ -77,6 +77,10 @@ func example(t *testing.T) *Report {
 	find(t, rows, result.Rate, "Go net TCP, buffered").runs = figures(result.Rate, 6e6)
 	find(t, rows, result.Bandwidth, "Go net").runs = figures(result.Bandwidth, 4)
 	find(t, rows, result.Bandwidth, "UCX get").runs = figures(result.Bandwidth, 1)
+	own(result.Latency, "send+aes", 7)
+	find(t, rows, result.Latency, "Go TLS 1.3").runs = figures(result.Latency, 70)
+	own(result.Bandwidth, "write+aes", 6)
+	find(t, rows, result.Bandwidth, "Go TLS 1.3").runs = figures(result.Bandwidth, 5)
 	starved := find(t, rows, result.Rate, "datxdp write")
 	starved.doubtful = figures(result.Rate, 1e6)
 	for range 3 {
@@ -101,6 +105,8 @@ func TestCompare(t *testing.T) {
 		{result.Latency, "UCX put over tcp, polling", 0, none, false, "the client did not end within 25s"},
 		{result.Latency, "libfabric tcp, polling", 15, 2.5, true, ""},
 		{result.Latency, "Go net TCP", 61, 61.0 / 6, false, "1 of 3 runs: refused"},
+		{result.Latency, "Go TLS 1.3 over TCP", 70, 10, true, ""},
+		{result.Bandwidth, "Go TLS 1.3 over TCP", 5, 1.2, true, ""},
 		{result.Rate, "Go net TCP, buffered", 6e6, 0.5, true, ""},
 		{result.Bandwidth, "Go net TCP", 4, 2, true, ""},
 		{result.Bandwidth, "UCX get over tcp, polling", 1, none, true, ""},
@@ -192,7 +198,7 @@ func TestPlan(t *testing.T) {
 		}
 		found := false
 		for _, o := range rows {
-			found = found || o.test == nil && o.op == r.op && o.metric == r.metric && o.phase.title() == r.phase.title() && o.size == r.size
+			found = found || o.test == nil && o.op == r.op && o.secure == r.secure && o.metric == r.metric && o.phase.title() == r.phase.title() && o.size == r.size
 		}
 		if !found {
 			t.Errorf("%s: nothing to compare with", r.title())

@@ -1,4 +1,4 @@
-// Package gopeer has the peers that are written in Go: TCP of package net, quic-go and gRPC, and services that run over
+// Package gopeer has the peers that are written in Go: TCP of package net, without and with TLS, quic-go and gRPC, and services that run over
 // kernel TCP and over streams: gRPC, HTTP, redis and raft. Each has a server, and a client that measures round trips,
 // messages per second, or bytes per second.
 //

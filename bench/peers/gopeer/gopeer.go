@@ -58,6 +58,7 @@ type library struct {
 // Names of the libraries.
 const (
 	Net   = "net"
+	TLS   = "tls"
 	QUIC  = "quic-go"
 	GRPC  = "grpc"
 	HTTP  = "http"
@@ -67,6 +68,7 @@ const (
 
 var libraries = []library{
 	{Net, serveNet, runNet, false},
+	{TLS, serveTLS, runTLS, false},
 	{QUIC, serveQUIC, runQUIC, false},
 	{GRPC, serveGRPC, runGRPC, false},
 	{HTTP, serveHTTP, runHTTP, true},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -110,6 +111,14 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
+// TestTLSCipher: two ends agree on a cipher suite of TLS 1.3 (RFC 8446 appendix B.4).
+func TestTLSCipher(t *testing.T) {
+	got, err := TLSCipher()
+	if want := []string{"TLS_AES_128_GCM_SHA256", "TLS_CHACHA20_POLY1305_SHA256"}; !slices.Contains(want, got) {
+		t.Errorf("got %q, %v, want one of %v", got, err, want)
+	}
+}
+
 func TestErrors(t *testing.T) {
 	good := Ask{Metric: result.Latency, Size: 64, Duration: time.Second}
 	for _, tt := range []struct {
@@ -117,7 +126,7 @@ func TestErrors(t *testing.T) {
 		ask           Ask
 		want          string
 	}{
-		{"library", "smoke", good, `no library "smoke": choose one of net, quic-go, grpc, http, redis, raft`},
+		{"library", "smoke", good, `no library "smoke": choose one of net, tls, quic-go, grpc, http, redis, raft`},
 		{"nobody there", Net, good, "connection refused"},
 		{"metric", Net, Ask{Metric: "x", Size: 64, Duration: 1}, `metric "x" is not lat, rate or bw`},
 		{"size", QUIC, Ask{Metric: result.Rate, Size: 8, Duration: 1}, "size 8 is not from 16 to"},

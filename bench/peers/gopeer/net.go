@@ -2,6 +2,7 @@ package gopeer
 
 import (
 	"context"
+	"net"
 	"time"
 )
 
@@ -10,6 +11,11 @@ func serveNet(ctx context.Context, e End, ready func()) error {
 	if err != nil {
 		return err
 	}
+	return serveListener(ctx, l, ready)
+}
+
+// serveListener serves every connection of a listener.
+func serveListener(ctx context.Context, l net.Listener, ready func()) error {
 	defer context.AfterFunc(ctx, func() { _ = l.Close() })() // Accept then returns an error
 	ready()
 	for {
@@ -29,6 +35,11 @@ func runNet(ctx context.Context, e End, a Ask) (tally, error) {
 	if err != nil {
 		return tally{}, err
 	}
+	return runConn(ctx, conn, a)
+}
+
+// runConn measures over a connection, and closes it.
+func runConn(ctx context.Context, conn net.Conn, a Ask) (tally, error) {
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
 	return runBytes(conn, a)

@@ -2,12 +2,6 @@ package gopeer
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
-	"math/big"
 	"time"
 
 	"github.com/quic-go/quic-go"
@@ -27,26 +21,15 @@ func quicConfig() *quic.Config {
 	}
 }
 
-// certificate returns a self-signed certificate for this process.
-func certificate() (tls.Certificate, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().AddDate(1, 0, 0)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
-}
-
 func serveQUIC(ctx context.Context, e End, ready func()) error {
 	if err := e.kernelOnly(); err != nil {
 		return err
 	}
-	cert, err := certificate()
+	cfg, err := serverConfig()
 	if err != nil {
 		return err
 	}
-	l, err := quic.ListenAddr(e.Addr, &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{protocol}}, quicConfig())
+	l, err := quic.ListenAddr(e.Addr, cfg, quicConfig())
 	if err != nil {
 		return err
 	}
@@ -70,8 +53,7 @@ func runQUIC(ctx context.Context, e End, a Ask) (tally, error) {
 	if err := e.kernelOnly(); err != nil {
 		return tally{}, err
 	}
-	// The certificate is not verified, because the benchmark does not depend on the server's identity.
-	conn, err := quic.DialAddr(ctx, e.Addr, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{protocol}}, quicConfig())
+	conn, err := quic.DialAddr(ctx, e.Addr, clientConfig(), quicConfig())
 	if err != nil {
 		return tally{}, err
 	}

@@ -32,7 +32,7 @@ var (
 )
 
 // Peers returns the tools that measure, in the order of the table.
-func Peers() []*Tool { return []*Tool{UCX, Libfabric, Sockperf, Iperf3, Net, QUIC, GRPC} }
+func Peers() []*Tool { return []*Tool{UCX, Libfabric, Sockperf, Iperf3, Net, TLS, QUIC, GRPC} }
 
 // says returns a function that runs a command and finds its version in the output. It accepts an exit status other than
 // 0.
@@ -111,6 +111,8 @@ type Test struct {
 	Size   int64
 	// Against is the corresponding operation of datbench: result.Send, Write or Read.
 	Against string
+	// Secure means that the peer encrypts. It is compared with the operation in secure mode.
+	Secure bool
 	// Mean means that a latency is the mean, because the tool reports no percentiles.
 	Mean bool
 	// Unfair is the reason why the figure must not be compared; empty if it may.
