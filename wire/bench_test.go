@@ -8,8 +8,11 @@ import (
 
 // benchWorld returns two engines that are joined by memory, without a kernel, and driven by one goroutine.
 func benchWorld(b *testing.B, mtu int) *world {
-	w := newWorld(b, simlink.Config{Immediate: true, Unchecked: true, MTU: mtu, FrameSize: mtu, Frames: 512}, 2)
-	return w
+	return newWorld(b, benchLink(mtu), 2)
+}
+
+func benchLink(mtu int) simlink.Config {
+	return simlink.Config{Immediate: true, Unchecked: true, MTU: mtu, FrameSize: mtu, Frames: 512}
 }
 
 func (w *world) pollAll() {
@@ -79,28 +82,4 @@ func benchWrites(b *testing.B, w *world, c *Conn, from []Segment, to Remote) {
 		posted++
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(2*b.N), "ns/side")
-}
-
-// The time of one small message and its response.
-func BenchmarkPingPong64(b *testing.B) {
-	w := benchWorld(b, 1472)
-	n0, n1 := w.nodes[0], w.nodes[1]
-	ca, cb := w.pair(deep)
-	ma, mb := n0.memory(64), n1.memory(64)
-	sa, sb := ma.seg(0, 64), mb.seg(0, 64)
-	b.ReportAllocs()
-	for b.Loop() {
-		n0.postRecv(ca, sa, 0)
-		n1.postRecv(cb, sb, 0)
-		n0.post(ca, ca.PostSend(sa, 0, Suppress))
-		for n1.recv.Len() == 0 {
-			w.pollAll()
-		}
-		n1.post(cb, cb.PostSend(sb, 0, Suppress))
-		for n0.recv.Len() == 0 {
-			w.pollAll()
-		}
-		w.drain(n0.recv)
-		w.drain(n1.recv)
-	}
 }
