@@ -78,52 +78,69 @@ func TestFunction(t *testing.T) {
 // maxSegments is the value of max_iov_segments_per_dto that dat_ia_query returns.
 const maxSegments = 16
 
-// TestTransaction runs dapltest's transaction and performance tests, which transfer data with each operation. One
-// server serves all these tests.
-func TestTransaction(t *testing.T) {
-	const stats, performance = "----- Stats ----", "raw:"
-	type run struct{ args, want string }
-	runs := []run{
-		{"-T T client SR server SR", stats},
-		{"-T P RW 4096 1", performance},
-		{"-T P RR 4096 1", performance},
-		{"-T T -d -i 100 client SR 4096 2 server SR 4096 2", stats},
-		{"-T P -d -i 100 RW 4096 2", performance},
-		{"-T T -i 100 client SR 4096 1 server SR 4096 1", stats},
-		{"-T T -i 100 -V client SR 4096 2 server SR 4096 2", stats},
-		{"-T T -i 100 -V client RW 4096 1 server RW 4096 1 client SR 256 1 server SR 256 1", stats},
-		{"-T T -i 100 -V client RR 4096 1 server RR 4096 1 client SR 256 1 server SR 256 1", stats},
-		{"-T T -i 50 -t 2 -w 4 -V client RW 4096 1 server RW 2048 4 client SR 1024 4 server SR 4096 2 client SR 1024 3 -f server SR 2048 1 -f", stats},
-		{"-T T -i 50 -t 4 -w 8 client SR 1024 1 server SR 1024 1", stats},
-		{"-T T -i 50 -P client SR 1024 1 server SR 1024 1", stats},
-		{"-T T -i 50 -r client SR 1024 1 server SR 1024 1", stats},
-		{"-T T -i 20 client SR 65536 4 server SR 1048576 1", stats},
-		{"-T T -i 20 -t 8 -w 8 client SR 1024 1 server SR 1024 1", stats},
-		{"-T T -i 10 -V -t 8 -w 8 client RW 4096 1 server RR 2048 2 client SR 256 1 server SR 256 1", stats},
-		{"-T T -i 20 -V client SR 1048576 1 server SR 1048576 1", stats},
-		{"-T T -i 10 -V client RW 1048576 2 server RR 1048576 2 client SR 256 1 server SR 256 1", stats},
-		{"-T P -i 200 -p 16 RW 4096 1", performance},
-		{"-T P -i 200 -p 16 -m p RW 4096 2", performance},
-		{"-T P -i 200 -p 4 RR 4096 1", performance},
-		{"-T P -i 200 -p 4 -m p RR 4096 1", performance},
+// transaction is a test of dapltest with a client and a server.
+type transaction struct {
+	args, want string
+	secure     bool // with -short, the test runs in secure mode too
+}
+
+// The last lines of the outputs of dapltest's clients.
+const (
+	stats       = "----- Stats ----"
+	performance = "raw:"
+)
+
+// transactions returns dapltest's transaction and performance tests, which transfer data with each operation.
+func transactions() []transaction {
+	all := []transaction{
+		{"-T T client SR server SR", stats, false},
+		{"-T P RW 4096 1", performance, false},
+		{"-T P RR 4096 1", performance, false},
+		{"-T T -d -i 100 client SR 4096 2 server SR 4096 2", stats, false},
+		{"-T P -d -i 100 RW 4096 2", performance, false},
+		{"-T T -i 100 client SR 4096 1 server SR 4096 1", stats, false},
+		{"-T T -i 100 -V client SR 4096 2 server SR 4096 2", stats, true},
+		{"-T T -i 100 -V client RW 4096 1 server RW 4096 1 client SR 256 1 server SR 256 1", stats, false},
+		{"-T T -i 100 -V client RR 4096 1 server RR 4096 1 client SR 256 1 server SR 256 1", stats, false},
+		{"-T T -i 50 -t 2 -w 4 -V client RW 4096 1 server RW 2048 4 client SR 1024 4 server SR 4096 2 client SR 1024 3 -f server SR 2048 1 -f", stats, true},
+		{"-T T -i 50 -t 4 -w 8 client SR 1024 1 server SR 1024 1", stats, false},
+		{"-T T -i 50 -P client SR 1024 1 server SR 1024 1", stats, false},
+		{"-T T -i 50 -r client SR 1024 1 server SR 1024 1", stats, false},
+		{"-T T -i 20 client SR 65536 4 server SR 1048576 1", stats, false},
+		{"-T T -i 20 -t 8 -w 8 client SR 1024 1 server SR 1024 1", stats, false},
+		{"-T T -i 10 -V -t 8 -w 8 client RW 4096 1 server RR 2048 2 client SR 256 1 server SR 256 1", stats, false},
+		{"-T T -i 20 -V client SR 1048576 1 server SR 1048576 1", stats, false},
+		{"-T T -i 10 -V client RW 1048576 2 server RR 1048576 2 client SR 256 1 server SR 256 1", stats, true},
+		{"-T P -i 200 -p 16 RW 4096 1", performance, true},
+		{"-T P -i 200 -p 16 -m p RW 4096 2", performance, false},
+		{"-T P -i 200 -p 4 RR 4096 1", performance, false},
+		{"-T P -i 200 -p 4 -m p RR 4096 1", performance, true},
 	}
 	for n := 1; n <= maxSegments; n++ {
-		runs = append(runs, run{fmt.Sprintf("-T T -i 20 -V client SR 1024 %[1]d server RW 1024 %[1]d client RR 1024 %[1]d server SR 1024 %[1]d", n), stats})
+		all = append(all, transaction{fmt.Sprintf("-T T -i 20 -V client SR 1024 %[1]d server RW 1024 %[1]d client RR 1024 %[1]d server SR 1024 %[1]d", n), stats, n == 3})
 	}
-	over(t, []string{"xdp", "udp", plainUDP}, func(h *hosts) {
-		server := h.start(lab.A, "dapltest -T S -D ia")
-		served := 0 // less than len(runs) if -run selects some of them
-		for _, r := range runs {
-			h.t.Run(r.args, func(t *testing.T) {
-				served++
-				server.awaitText(t, "Service Point Ready", served)
-				h.in(t).start(lab.B, h.client("dapltest "+r.args)).judge(verdict{want: []string{r.want, "End of Work"}, bad: dapltestBad})
-			})
-		}
-		server.awaitText(h.t, "Service Point Ready", served+1)
-		h.start(lab.B, h.client("dapltest -T Q")).judge(verdict{bad: dapltestBad})
-		server.judge(verdict{want: []string{"Transaction Test Finished", "Finished performance test", "DT_cs_Server (ia):  Exiting."}, bad: dapltestBad})
-	})
+	return all
+}
+
+// TestTransaction runs the transactions.
+func TestTransaction(t *testing.T) {
+	over(t, []string{"xdp", "udp", plainUDP}, func(h *hosts) { h.transact(transactions()) })
+}
+
+// transact runs transactions with one server, and ends the server.
+func (h *hosts) transact(all []transaction) {
+	server := h.start(lab.A, "dapltest -T S -D ia")
+	served := 0 // less than len(all) if -run selects some of them
+	for _, r := range all {
+		h.t.Run(r.args, func(t *testing.T) {
+			served++
+			server.awaitText(t, "Service Point Ready", served)
+			h.in(t).start(lab.B, h.client("dapltest "+r.args)).judge(verdict{want: []string{r.want, "End of Work"}, bad: dapltestBad})
+		})
+	}
+	server.awaitText(h.t, "Service Point Ready", served+1)
+	h.start(lab.B, h.client("dapltest -T Q")).judge(verdict{bad: dapltestBad})
+	server.judge(verdict{want: []string{"Transaction Test Finished", "Finished performance test", "DT_cs_Server (ia):  Exiting."}, bad: dapltestBad})
 }
 
 // client inserts the server's address and the adapter into a dapltest command, after the kind of test.
@@ -141,31 +158,33 @@ const (
 	connected = "DAPL Connection Test Complete."
 )
 
-// TestDTest runs dtest and its variants, with the same options on both sides.
+// dtests are runs of dtest and its variants, with the same options on both sides.
+var dtests = []struct {
+	line, want string
+	secure     bool // with -short, the test runs in secure mode too
+}{
+	{"dtest -P ia", passed, false},
+	{"dtest -P ia -c", passed, false},
+	{"dtestcm -P ia", connected, false},
+	{"dtestsrq -P ia", "DAPL RC SRQ Test Complete.", false},
+	{"dtest -P ia -b 70000 -B 20", passed, true},
+	{"dtest -P ia -b 4096 -B 50", passed, false},
+	{"dtest -P ia -b 4096 -B 50 -c", passed, true},
+	{"dtest -P ia -b 4096 -B 50 -p", passed, false},
+	{"dtest -P ia -b 4096 -B 50 -W -D", passed, false},
+	{"dtest -P ia -b 4096 -B 50 -w -u", passed, true},
+	{"dtestcm -P ia -c 100 -b 10", connected, true},
+	{"dtestcm -P ia -c 100 -b 10 -w", connected, false},
+	{"dtestcm -P ia -c 100 -b 10 -w -m", connected, false},
+	{"dtestsrq -P ia -b 4096 -c 4 -B 10 -t 5", "DAPL RC SRQ Test Complete.", true},
+	{"dtestsrq -P ia -b 4096 -c 4 -B 10 -t 5 -S 0", "DAPL RC none SRQ Test Complete.", false},
+	{"dtestx -P ia", "IB extension test - immed/atomic test PASSED", false},
+}
+
+// TestDTest runs the dtests.
 func TestDTest(t *testing.T) {
-	runs := []struct {
-		line string
-		want string
-	}{
-		{"dtest -P ia", passed},
-		{"dtest -P ia -c", passed},
-		{"dtestcm -P ia", connected},
-		{"dtestsrq -P ia", "DAPL RC SRQ Test Complete."},
-		{"dtest -P ia -b 70000 -B 20", passed},
-		{"dtest -P ia -b 4096 -B 50", passed},
-		{"dtest -P ia -b 4096 -B 50 -c", passed},
-		{"dtest -P ia -b 4096 -B 50 -p", passed},
-		{"dtest -P ia -b 4096 -B 50 -W -D", passed},
-		{"dtest -P ia -b 4096 -B 50 -w -u", passed},
-		{"dtestcm -P ia -c 100 -b 10", connected},
-		{"dtestcm -P ia -c 100 -b 10 -w", connected},
-		{"dtestcm -P ia -c 100 -b 10 -w -m", connected},
-		{"dtestsrq -P ia -b 4096 -c 4 -B 10 -t 5", "DAPL RC SRQ Test Complete."},
-		{"dtestsrq -P ia -b 4096 -c 4 -B 10 -t 5 -S 0", "DAPL RC none SRQ Test Complete."},
-		{"dtestx -P ia", "IB extension test - immed/atomic test PASSED"},
-	}
 	over(t, []string{"xdp", "udp", plainUDP}, func(h *hosts) {
-		for _, r := range runs {
+		for _, r := range dtests {
 			h.t.Run(r.line, func(t *testing.T) { h.in(t).pair(fewerRounds(r.line), r.want) })
 		}
 		h.run("dtestx -P ia -q", verdict{want: []string{"Open_Query: ia num_attrs"}, bad: dtestBad})

@@ -130,7 +130,7 @@ func (h *hosts) link(s lab.Side) string {
 	switch {
 	case h.plain:
 		return "udp:" + s.Addr4().String() + " offload=off"
-	case strings.HasSuffix(h.t.Name(), "/udp"):
+	case strings.Contains(h.t.Name()+"/", "/udp/"):
 		return "udp:" + s.Addr4().String()
 	}
 	return "xdp:" + lab.Interface

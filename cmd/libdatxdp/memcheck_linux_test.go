@@ -53,13 +53,14 @@ func (f fault) String() string {
 
 // memcheck returns a command that runs line under valgrind, and the file for valgrind's report. Valgrind runs one
 // thread at a time. With its default schedule, a thread that polls can keep other threads from running for so long that
-// connections break. The command therefore uses the fair schedule.
+// connections break. The command therefore uses the fair schedule. Valgrind tells programs that the processor has the
+// instruction RDTSCP, but refuses it if this host lacks it, so the Go runtime must not use it.
 func memcheck(t *testing.T, line string) (command, report string) {
 	requireProgram(t, strings.Fields(line)[0])
 	program, err := exec.LookPath(strings.Fields(line)[0])
 	must(t, err)
 	report = filepath.Join(t.TempDir(), "report.xml")
-	return strings.Join(append([]string{"valgrind", "--error-limit=no", "--fair-sched=yes", "--child-silent-after-fork=yes",
+	return strings.Join(append([]string{"env", "GODEBUG=cpu.rdtscp=off", "valgrind", "--error-limit=no", "--fair-sched=yes", "--child-silent-after-fork=yes",
 		"--leak-check=full", "--show-leak-kinds=definite", "--num-callers=20", "--suppressions=testdata/valgrind.supp", "--xml=yes", "--xml-file=" + report, program},
 		strings.Fields(line)[1:]...), " "), report
 }
@@ -95,7 +96,7 @@ func faultless(t *testing.T, report string) {
 	t.Logf("memcheck: %d faults that are not suppressed", all)
 }
 
-// TestMemcheck runs the C tests, dtest and dapltest under valgrind. The library must have symbols.
+// TestMemcheck runs the C tests and dtest under valgrind, and dtest in secure mode too. The library must have symbols.
 func TestMemcheck(t *testing.T) {
 	requireProvider(t)
 	requireProgram(t, "valgrind")
@@ -107,17 +108,25 @@ func TestMemcheck(t *testing.T) {
 			h.in(t).start(lab.A, line).judge(verdict{bad: callsBad})
 			faultless(t, report)
 		})
-		h.t.Run("dtest", func(t *testing.T) {
-			h := h.in(t)
-			const line = "dtest -P ia -b 4096 -B 10"
-			a, reportA := memcheck(t, line+" -s")
-			b, reportB := memcheck(t, line+" -h "+lab.A.Addr4().String())
-			server := h.start(lab.A, a)
-			server.awaitListen(rendezvous)
-			h.start(lab.B, b).judge(verdict{want: []string{passed}, bad: dtestBad})
-			server.judge(verdict{want: []string{passed}, bad: dtestBad})
-			faultless(t, reportA)
-			faultless(t, reportB)
-		})
+		h.memcheckDTest()
+	})
+	t.Run("secure", func(t *testing.T) {
+		overSecure(t, func(h *hosts, _ *keyring) { h.memcheckDTest() })
+	})
+}
+
+// memcheckDTest runs both sides of dtest under valgrind.
+func (h *hosts) memcheckDTest() {
+	h.t.Run("dtest", func(t *testing.T) {
+		h := h.in(t)
+		const line = "dtest -P ia -b 4096 -B 10"
+		a, reportA := memcheck(t, line+" -s")
+		b, reportB := memcheck(t, line+" -h "+lab.A.Addr4().String())
+		server := h.start(lab.A, a)
+		server.awaitListen(rendezvous)
+		h.start(lab.B, b).judge(verdict{want: []string{passed}, bad: dtestBad})
+		server.judge(verdict{want: []string{passed}, bad: dtestBad})
+		faultless(t, reportA)
+		faultless(t, reportB)
 	})
 }

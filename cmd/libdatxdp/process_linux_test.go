@@ -37,6 +37,8 @@ type hosts struct {
 	conf [2]string
 	// plain means that the link is plainUDP.
 	plain bool
+	// security has the options of dat.conf for secure mode; in plaintext mode they are empty.
+	security [2]string
 }
 
 // requireProvider returns the path of the library to test. It skips the test if providerVar is not set or if namespaces
@@ -82,8 +84,8 @@ func (h *hosts) configure(library string) {
 		line := func(name, threads, instance string) {
 			fmt.Fprintf(&text, "%s u2.0 %s default %s datxdp.2.0 %q \"\"\n", name, threads, library, instance)
 		}
-		line(ia, "nonthreadsafe", h.link(s)+" port=17473")
-		line(ia, "threadsafe", h.link(s))
+		line(ia, "nonthreadsafe", h.link(s)+" port=17473"+h.security[s])
+		line(ia, "threadsafe", h.link(s)+h.security[s])
 		line("bad", "nonthreadsafe", h.link(s)+" colour=red")
 		if err := os.WriteFile(h.conf[s], []byte(text.String()), 0o644); err != nil {
 			h.t.Fatal(err)
