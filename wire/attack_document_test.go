@@ -60,6 +60,7 @@ func TestSecurityNumbers(t *testing.T) {
 		"Accept packets sent without a repeated Connect":                                                                 fmt.Sprintf("%d, at intervals of %s, doubling", acceptTries+1, span(helloRetry)),
 		"time for confirmation of an accepted request whose address or network has used its share of half-open requests": span(confirmTime),
 		"rejected requests that are remembered":                                                                          fmt.Sprint(maxRejected),
+		"connections closed at both ends that are remembered":                                                            fmt.Sprintf("%d, for %s each", maxClosedConns, span(timeWait)),
 		"stray packets that wait for their engine":                                                                       fmt.Sprintf("%d; the engine takes %d at a time", maxStrays, strayBatch),
 		"unfinished message that holds a receive of a shared receive queue, while others wait":                           fmt.Sprintf("ends its connection after %s without progress of %d bytes/s", span(fairqueue.ProgressTimeout), fairqueue.MinRate),
 		"oldest message of the largest holders of a shared receive queue, while a peer without a receive waits":          fmt.Sprintf("ends its connection after %s at the earliest, if no waiting connection has got a receive for %s", span(fairqueue.ProgressTimeout), span(fairqueue.PushOutWait)),

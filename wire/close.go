@@ -14,6 +14,7 @@ import (
 type linger struct {
 	path      link.Path
 	peerAddr  netip.Addr
+	tag       uint32 // verification tag of the peer's packets
 	header    proto.Header
 	bye       proto.Goodbye
 	lastHeard Time          // when the peer's last packet came
@@ -107,11 +108,11 @@ func (c *Conn) finish(k Kind, bye proto.Goodbye) {
 	e := c.eng
 	bye.CID = c.cid
 	c.breakReason = BreakReason(bye.Reason)
-	if c.peerGone() {
+	if c.peerGone() || e.table.closed.has(c) {
 		c.end(k, StatusFlushed)
 		return
 	}
-	l := &linger{path: c.path, peerAddr: c.peerAddr, bye: bye, lastHeard: c.lastHeard, retryWait: closeRetry, header: c.newHeader(proto.Close, c.sent.Nxt)}
+	l := &linger{path: c.path, peerAddr: c.peerAddr, tag: c.tag, bye: bye, lastHeard: c.lastHeard, retryWait: closeRetry, header: c.newHeader(proto.Close, c.sent.Nxt)}
 	if l.keys = c.takeKeys(); e.secure {
 		l.header.Tag = 0
 	}
@@ -299,13 +300,16 @@ func (e *Engine) handleClose(h *proto.Header, body []byte, bufs []link.Buf) (kep
 	out := proto.Header{Type: proto.Closed, CID: g.CID, Ack: h.PSN, TS: e.now.Stamp(), Tag: h.Tag}
 	if c := e.lookup(h.CID); c != nil && c.peerKnown && c.isFromPeer(h, &bufs[0]) && g.CID == c.peerCID {
 		if c.hasPlausibleNumbers(h) {
-			e.sendHeader(c.path, &out, nil)
+			e.sendHeader(c.path, &out)
 			e.flush() // the packet needs the path, which peerClosed releases
+			c.noteClosed(nil)
 			c.peerClosed(h, &g)
 		}
 		return false
 	}
-	e.stats.UnknownConnection++
+	if !e.isLate(h, &bufs[0]) {
+		e.stats.UnknownConnection++
+	}
 	if !e.mayReply(bufs) {
 		return false
 	}
@@ -313,10 +317,10 @@ func (e *Engine) handleClose(h *proto.Header, body []byte, bufs []link.Buf) (kep
 	return true
 }
 
-// sendHeader sends a header without a body. The packet is sealed with k, unless k is nil.
-func (e *Engine) sendHeader(path link.Path, h *proto.Header, k *keys) {
+// sendHeader sends a header without a body, in plaintext mode.
+func (e *Engine) sendHeader(path link.Path, h *proto.Header) {
 	var p packet
-	if e.begin(&p, path, proto.HeaderSize+k.trailer(), k) {
+	if e.begin(&p, path, proto.HeaderSize+proto.TrailerSize, nil) {
 		p.finish(h)
 	}
 }
@@ -384,13 +388,17 @@ func (c *Conn) succeedBefore(n seq.Num) {
 	c.completeRequests()
 }
 
-// handleClosed frees a lingering connection after the peer has confirmed its Close. Closed carries the tag of Close.
+// handleClosed frees a lingering connection after the peer has confirmed its Close. Closed carries the tag of Close. It may
+// come more than once.
 func (e *Engine) handleClosed(h *proto.Header, b *link.Buf) {
 	s, slot, _ := e.table.findSlot(h.CID)
+	from := e.source(b)
 	switch {
-	case s == nil || s.linger == nil, h.Tag != s.linger.header.Tag, e.source(b) != s.linger.peerAddr:
-		e.stats.UnknownConnection++
+	case s != nil && s.linger != nil && h.Tag == s.linger.header.Tag && from == s.linger.peerAddr:
+		e.endClosed(slot, s.linger, nil)
 	default:
-		e.endLinger(slot, s.linger)
+		if c := e.table.closed.find(h.CID, from, e.now); c == nil || h.Tag != c.peerTag {
+			e.stats.UnknownConnection++
+		}
 	}
 }

@@ -176,6 +176,8 @@ func TestDocumentNumbers(t *testing.T) {
 		"black-hole timeouts":          fmt.Sprint(blackHoleTries),
 		"close retry":                  span(closeRetry),
 		"close tries":                  fmt.Sprint(closeTries),
+		"closed connections":           fmt.Sprint(maxClosedConns),
+		"time-wait":                    span(timeWait),
 		"cookie life":                  span(cookieLife),
 		"credit probe":                 span(creditProbeInterval),
 		"credit share":                 fmt.Sprintf("1/%d", creditShare),

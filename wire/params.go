@@ -122,6 +122,11 @@ const (
 	// closeTries is the number of Close packets to a silent peer. closeRetry is the time to the first repeat.
 	closeTries = 8
 	closeRetry = 5 * time.Millisecond
+	// timeWait is how long an engine remembers a connection that both ends have closed: as long as a peer repeats Close. An
+	// engine remembers at most maxClosedConns, which is enough for 3200 connections that end in a second. One takes 150
+	// bytes.
+	timeWait       = closeRetry * (1<<closeTries - 1)
+	maxClosedConns = 4096
 	// promptChallenges is the number of Challenges, in one connection attempt, that this side answers with an immediate
 	// Connect. A further Challenge only replaces the cookie, and the timer sends the next Connect. So a peer cannot
 	// make this side send Connects at the rate of its Challenges.

@@ -57,10 +57,10 @@ func (p *peers) find(k peerKey) (n peerName, ok bool) {
 }
 
 // handleUnknown handles a packet with an unknown connection ID, or with a wrong tag or source address. If the ID names
-// another engine, handleUnknown forwards the packet to that engine. Otherwise it answers with Reset, in the packet's
-// own frame and within the limit of stateless replies.
+// another engine, handleUnknown forwards the packet to that engine. A late packet of a closed connection is dropped.
+// Otherwise handleUnknown answers with Reset, in the packet's own frame and within the limit of stateless replies.
 func (e *Engine) handleUnknown(h *proto.Header, bufs []link.Buf) (kept bool) {
-	if e.forwardPacket(h, bufs) {
+	if e.forwardPacket(h, bufs) || e.isLate(h, &bufs[0]) {
 		return false
 	}
 	e.stats.UnknownConnection++

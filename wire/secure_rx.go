@@ -21,13 +21,17 @@ func (e *Engine) receiveSealed(bufs []link.Buf) (kept, handled bool) {
 		return false, true
 	}
 	c := e.lookup(h.CID)
+	from := e.source(&bufs[0])
 	if c == nil {
-		if s, slot, _ := e.table.findSlot(h.CID); s != nil && s.linger != nil && e.source(&bufs[0]) == s.linger.peerAddr {
+		if s, slot, _ := e.table.findSlot(h.CID); s != nil && s.linger != nil && from == s.linger.peerAddr {
 			e.receiveOnLinger(&h, bufs, slot, s.linger)
 			return false, true
 		}
+		if x := e.table.closed.find(h.CID, from, e.now); x != nil {
+			return e.receiveLate(&h, bufs, x), true
+		}
 	}
-	if c == nil || e.source(&bufs[0]) != c.peerAddr {
+	if c == nil || from != c.peerAddr {
 		return e.handleUnknownSealed(&h, bufs), true
 	}
 	kept = c.receiveSealed(&h, bufs)
@@ -93,8 +97,8 @@ func (c *Conn) receiveSealed(h *proto.Header, bufs []link.Buf) (kept bool) {
 	}
 }
 
-// receiveClose ends the connection that the peer has closed, and answers Close. If that answer is lost, the peer repeats
-// Close until its tries are used up, because nobody here can seal a further answer.
+// receiveClose ends the connection that the peer has closed, and answers Close. It remembers the answer, because the peer
+// repeats Close if the answer is lost.
 func (c *Conn) receiveClose(h *proto.Header, body []byte) {
 	e := c.eng
 	var g proto.Goodbye
@@ -102,13 +106,14 @@ func (c *Conn) receiveClose(h *proto.Header, body []byte) {
 		e.stats.BadPackets++
 		return
 	}
-	e.sendHeader(c.path, &proto.Header{Type: proto.Closed, CID: g.CID, Ack: h.PSN, TS: e.now.Stamp()}, c.keys)
+	answer := e.sendSealedClosed(c.path, h, &g, c.keys)
 	e.flush() // the packet needs the path, which peerClosed releases
+	c.noteClosed(answer)
 	c.peerClosed(h, &g)
 }
 
-// receiveOnLinger handles a sealed packet of the peer of a closed connection. Closed ends the linger. Close gets an answer:
-// both ends have closed the connection.
+// receiveOnLinger handles a sealed packet of the peer of a closed connection. Closed ends the linger, and so does a Close,
+// which gets an answer: both ends have closed the connection, and neither needs to learn it.
 func (e *Engine) receiveOnLinger(h *proto.Header, bufs []link.Buf, slot int32, l *linger) {
 	if len(bufs) > 1 { // data
 		return
@@ -120,9 +125,11 @@ func (e *Engine) receiveOnLinger(h *proto.Header, bufs []link.Buf, slot int32, l
 	var g proto.Goodbye
 	switch {
 	case h.Type == proto.Closed:
-		e.endLinger(slot, l)
+		e.endClosed(slot, l, nil)
 	case h.Type == proto.Close && g.Parse(body):
-		e.sendHeader(l.path, &proto.Header{Type: proto.Closed, CID: g.CID, Ack: h.PSN, TS: e.now.Stamp()}, l.keys)
+		answer := e.sendSealedClosed(l.path, h, &g, l.keys)
+		e.flush() // the packet needs the path, which endClosed releases
+		e.endClosed(slot, l, answer)
 	}
 }
 

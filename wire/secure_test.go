@@ -106,16 +106,21 @@ func TestSecureOperations(t *testing.T) {
 // Packets that arrive on the wrong queue of a secure adapter are opened by the engine of their connection.
 func TestSecureStraysCross(t *testing.T) { straysCross(t, usual) }
 
-// Each packet has a counter of its own, also if its contents are sent again: in any phase of the keys.
+// Each packet has a counter of its own, also if its contents are sent again: in any phase of the keys. The only packet that
+// is sent again as it is, is the Closed of a connection whose keys are gone.
 func TestAttack11NoNonceTwice(t *testing.T) {
 	w := newSecureWorld(t, impaired(simlink.Config{Seed: 11, Delay: 5 * time.Microsecond}), Limits{}, frequent, 2)
 	types := map[proto.Type]int{}
 	for _, n := range w.nodes {
 		next := uint32(0)
+		var closed []byte
 		w.tap(n, &tap{show: func(b []byte) {
 			typ := typeOf(b)
-			if !typ.Established() && typ != proto.Close && typ != proto.Closed {
+			if !typ.Established() && typ != proto.Close && typ != proto.Closed || typ == proto.Closed && bytes.Equal(b, closed) {
 				return
+			}
+			if typ == proto.Closed {
+				closed = b
 			}
 			if types[typ]++; binary.BigEndian.Uint32(b[28:]) != next {
 				t.Fatalf("counter %d, want %d", binary.BigEndian.Uint32(b[28:]), next)
@@ -170,40 +175,55 @@ func TestKeysUsedUp(t *testing.T) {
 	}
 }
 
-// A linger keeps its keys: it answers a Close of the peer, repeats its own if Closed is lost, and ends when a sealed Closed
-// comes or its tries are used up.
+// A linger repeats Close until a sealed Closed comes or its tries are used up. The peer answers each repeat with the same
+// packet. If both ends close at the same time, each has the other's Close, and neither repeats its own.
 func TestSecureLinger(t *testing.T) {
-	for _, lossy := range []bool{false, true} {
-		w := newSecureWorld(t, simlink.Config{Seed: 9, Delay: 10 * time.Microsecond}, Limits{}, usual, 2)
-		closes := 0
-		for _, n := range w.nodes {
-			w.tap(n, &tap{show: func(b []byte) {
-				if typeOf(b) == proto.Close {
-					closes++
-				}
-			}, drop: func(b []byte) bool { return lossy && typeOf(b) == proto.Closed }})
-		}
-		ca, cb := w.pair(plain)
-		a, b := w.nodes[0], w.nodes[1]
-		w.run(50 * time.Millisecond)
-		w.poll()
-		for n, c := range map[*node]*Conn{a: ca, b: cb} { // at the same time
-			if err := n.eng.Disconnect(c, false); err != nil {
-				t.Fatal(err)
+	for _, tc := range []struct {
+		name           string
+		both, lossy    bool // both ends close; Closed is lost
+		closes, closed int  // packets
+		different      int  // packets of type Closed, without their repeats
+	}{
+		{"one end", false, false, 1, 1, 1},
+		{"one end, lossy", false, true, closeTries, closeTries, 1},
+		{"both ends", true, false, 2, 2, 2},
+		{"both ends, lossy", true, true, 2, 2, 2},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := newSecureWorld(t, simlink.Config{Seed: 9, Delay: 10 * time.Microsecond}, Limits{}, usual, 2)
+			closes, closed := 0, map[string]int{}
+			for _, n := range w.nodes {
+				w.tap(n, &tap{show: func(b []byte) {
+					switch typeOf(b) {
+					case proto.Close:
+						closes++
+					case proto.Closed:
+						closed[string(b)]++
+					default:
+					}
+				}, drop: func(b []byte) bool { return tc.lossy && typeOf(b) == proto.Closed }})
 			}
-			n.eng.Poll(Time(w.net.Now()))
-		}
-		if !lossy {
-			w.run(10 * time.Millisecond)
-		} else {
-			w.run(3 * time.Second)
-		}
-		if a.eng.Connections() != 0 || b.eng.Connections() != 0 {
-			t.Errorf("lossy %v: %d and %d connections left", lossy, a.eng.Connections(), b.eng.Connections())
-		}
-		if want := 2; !lossy && closes != want || lossy && closes != want*closeTries {
-			t.Errorf("lossy %v: %d packets of type Close", lossy, closes)
-		}
+			ca, cb := w.pair(plain)
+			a, b := w.nodes[0], w.nodes[1]
+			w.run(50 * time.Millisecond)
+			w.poll()
+			w.disconnect(a, ca, false)
+			if tc.both {
+				w.disconnect(b, cb, false)
+			}
+			w.poll()
+			w.run(timeWait + 10*time.Millisecond)
+			sent := 0
+			for _, n := range closed {
+				sent += n
+			}
+			if closes != tc.closes || sent != tc.closed || len(closed) != tc.different {
+				t.Errorf("%d packets of type Close, %d of type Closed, %d of these different", closes, sent, len(closed))
+			}
+			if a.eng.Connections() != 0 || b.eng.Connections() != 0 || cb.State() != Closed {
+				t.Errorf("%d and %d connections left, the peer is %v", a.eng.Connections(), b.eng.Connections(), cb.State())
+			}
+		})
 	}
 }
 

@@ -21,6 +21,7 @@ type connTable struct {
 	slots     []slotEntry
 	free      []int32 // freed slots, oldest first
 	usedSlots int     // slots in use
+	closed    closedConns
 
 	// result of the last lookup
 	lastCID  uint32
