@@ -502,13 +502,25 @@ local function read_line(line)
   log.pairs[name] = found
 end
 
+-- open_log opens the key log at the place up to which it was read, if there is more. A pipe or a device is not read: seek
+-- fails, or returns 0. A pipe without a writer would block Wireshark if it were opened for reading alone, so the log is
+-- opened for writing too, unless this user may only read it.
+local function open_log(name)
+  local file = io.open(name, "r+b") or io.open(name, "rb")
+  local size = file and file:seek("end")
+  if size and size > log.at then
+    file:seek("set", log.at)
+    return file
+  end
+  if file then file:close() end
+end
+
 -- read_log returns whether there was something new in the key log.
 local function read_log()
   local name = datxdp.prefs.keylog
   if name ~= log.name then log = { name = name, at = 0, pairs = {} } end
-  local file = name ~= "" and io.open(name, "rb")
+  local file = name ~= "" and open_log(name)
   if not file then return false end
-  file:seek("set", log.at)
   local text = (file:read("*a") or ""):match("^.*\n") or ""
   file:close()
   log.at = log.at + #text

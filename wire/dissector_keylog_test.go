@@ -3,10 +3,12 @@ package wire
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -128,8 +130,26 @@ func (r *recording) compare(t *testing.T, packets []pdmlPacket) {
 	}
 }
 
-// Without a key log, with the log of other connections, and without a file, sealed packets are shown as such. With a wrong
-// secret of a direction, the packets of this direction do not open.
+// pipe returns the name of a pipe. If something waits for a writer of the pipe 20 s later, the test fails.
+func pipe(t *testing.T) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "pipe")
+	if out, err := exec.Command("mkfifo", name).CombinedOutput(); err != nil {
+		t.Skipf("mkfifo: %v: %s", err, out)
+	}
+	end := time.AfterFunc(20*time.Second, func() {
+		if f, err := os.OpenFile(name, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
+			t.Error("tshark waits for a writer of the pipe")
+			_ = os.Remove(name)
+			_ = f.Close()
+		}
+	})
+	t.Cleanup(func() { end.Stop() })
+	return name
+}
+
+// Without a key log, with the log of other connections, and without a regular file, sealed packets are shown as such. With a
+// wrong secret of a direction, the packets of this direction do not open.
 func TestDissectorWithoutKeys(t *testing.T) {
 	r := recordSecure(t, 4)
 	file := writeCapture(t, r.packets)
@@ -142,6 +162,9 @@ func TestDissectorWithoutKeys(t *testing.T) {
 	}{
 		"no key log":        {nil, false, false},
 		"no such file":      {[]string{"-o", "datxdp.keylog:/no/such/file"}, false, false},
+		"a directory":       {[]string{"-o", "datxdp.keylog:/"}, false, false},
+		"a device":          {[]string{"-o", "datxdp.keylog:/dev/zero"}, false, false},
+		"a pipe":            {[]string{"-o", "datxdp.keylog:" + pipe(t)}, false, false},
 		"others":            {keyLog(t, other), false, false},
 		"an unfinished log": {keyLog(t, cut), false, false},
 		"wrong secret":      {keyLog(t, wrong), false, true},
