@@ -1,6 +1,7 @@
 package dat
 
 import (
+	"bytes"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -59,5 +60,21 @@ func TestKeyLogRefused(t *testing.T) {
 	}
 	if _, err := opens(t, Security{}); err != nil {
 		t.Errorf("in plaintext mode: %v", err)
+	}
+}
+
+// TestKeyLogIsNoKeyFile: an adapter does not open if its key log is one of its own files.
+func TestKeyLogIsNoKeyFile(t *testing.T) {
+	k := newKeyring(t)
+	files := k.options("alice", k.line("bob", "")).Security
+	ok(t, os.Chmod(files.PeersFile, 0o600))
+	for _, name := range []string{files.KeyFile, files.PeersFile} {
+		before := must(os.ReadFile(name))(t)
+		t.Setenv("DATXDP_KEYLOG", name)
+		_, err := opens(t, files)
+		wants(t, "open", err, ErrInvalidParameter)
+		if !strings.Contains(err.Error(), "of the adapter: name another file") || !bytes.Equal(before, must(os.ReadFile(name))(t)) {
+			t.Errorf("%s: the error is %v", name, err)
+		}
 	}
 }

@@ -90,7 +90,7 @@ func openSecurity(options *Options) (*security, error) {
 		store.Close()
 		return nil, fail(ErrModelNotSupported, "%v", err)
 	}
-	keyLog, err := openKeyLog(log)
+	keyLog, err := openKeyLog(o, log)
 	if err != nil {
 		store.Close()
 		return nil, err
@@ -108,8 +108,8 @@ func filesError(err error) error {
 }
 
 // openKeyLog opens the key log, and warns that there is one. It returns nil if there is none.
-func openKeyLog(log *slog.Logger) (*identity.KeyLog, error) {
-	k, err := identity.OpenKeyLog(func(err error) { log.Warn("dat: the key log is incomplete", "error", err) })
+func openKeyLog(o Security, log *slog.Logger) (*identity.KeyLog, error) {
+	k, err := identity.OpenKeyLog(identity.Files{Key: o.KeyFile, Peers: o.PeersFile}, func(err error) { log.Warn("dat: the key log is incomplete", "error", err) })
 	if err != nil {
 		return nil, fail(ErrInvalidParameter, "%v", err)
 	}

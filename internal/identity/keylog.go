@@ -23,12 +23,12 @@ func KeyLogFile() string { return os.Getenv(keyLogVar) }
 
 // OpenKeyLog opens the file that DATXDP_KEYLOG names. It returns nil if there is none. It makes a missing file, which only
 // the user of this process may access. It refuses a file that its group or others may access, or that belongs to another
-// user than this one and root. It does not obey the variable in a program that runs with more rights than its user has:
-// the user would choose which file the program changes, and read what the program protects. warn gets the first error of
-// Write.
+// user than this one and root, and the files that the adapter reads: used is where its keys and peers are. It does not obey
+// the variable in a program that runs with more rights than its user has: the user would choose which file the program
+// changes, and read what the program protects. warn gets the first error of Write.
 //
-// System calls: openat, fstat, fgetxattr.
-func OpenKeyLog(warn func(error)) (*KeyLog, error) {
+// System calls: openat, fstat, fgetxattr, newfstatat.
+func OpenKeyLog(used Files, warn func(error)) (*KeyLog, error) {
 	name := KeyLogFile()
 	if name == "" {
 		return nil, nil
@@ -40,10 +40,28 @@ func OpenKeyLog(warn func(error)) (*KeyLog, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", keyLogVar, err)
 	}
-	if err := checkSecret(f); err != nil {
+	err = checkSecret(f)
+	if err == nil {
+		err = used.checkOther(f)
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %s: %w", keyLogVar, name, err), f.Close())
 	}
 	return &KeyLog{file: f, warn: warn}, nil
+}
+
+// checkOther returns an error if an open file is one of the files of an adapter, also by another name.
+func (f *Files) checkOther(open *os.File) error {
+	info, err := open.Stat()
+	if err != nil {
+		return err
+	}
+	for _, used := range [...]struct{ name, what string }{{f.Source(), "key file"}, {f.Peers, "file of peers"}} {
+		if other, err := os.Stat(used.name); err == nil && os.SameFile(info, other) {
+			return fmt.Errorf("this is the %s of the adapter: name another file", used.what)
+		}
+	}
+	return nil
 }
 
 // CheckKeyLog returns an error if DATXDP_KEYLOG names a file that OpenKeyLog refuses. A missing file is none.

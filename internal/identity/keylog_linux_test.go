@@ -12,7 +12,7 @@ import (
 
 // TestKeyLog: the file is made for the user alone, and two users of it append.
 func TestKeyLog(t *testing.T) {
-	if k, err := OpenKeyLog(nil); k != nil || err != nil {
+	if k, err := OpenKeyLog(Files{}, nil); k != nil || err != nil {
 		t.Fatalf("without the variable: %v, %v", k, err)
 	}
 	name := filepath.Join(t.TempDir(), "keys")
@@ -21,7 +21,7 @@ func TestKeyLog(t *testing.T) {
 		t.Errorf("a missing file: %v", err)
 	}
 	for _, text := range []string{"one\n", "two\n"} {
-		k, err := OpenKeyLog(nil)
+		k, err := OpenKeyLog(Files{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +59,7 @@ func TestKeyLogRefused(t *testing.T) {
 		filepath.Join(dir, "no", "such", "dir"): "no such file",
 	} {
 		t.Setenv(keyLogVar, name)
-		if k, err := OpenKeyLog(nil); k != nil || err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), keyLogVar) {
+		if k, err := OpenKeyLog(Files{}, nil); k != nil || err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), keyLogVar) {
 			t.Errorf("%s: %v, want %s", name, err, want)
 		}
 	}
@@ -68,11 +68,46 @@ func TestKeyLogRefused(t *testing.T) {
 	}
 }
 
+// TestKeyLogOfUsedFile: the files of the adapter are refused as a key log, by any name, and left as they are.
+func TestKeyLogOfUsedFile(t *testing.T) {
+	dir, credentials := t.TempDir(), t.TempDir()
+	key, peers := write(t, filepath.Join(dir, "key"), "the key", 0o600), write(t, filepath.Join(dir, "peers"), "the peers", 0o600)
+	passed := write(t, filepath.Join(credentials, credentialsFile), "the key", 0o600)
+	link, hardLink := filepath.Join(dir, "link"), filepath.Join(dir, "hard")
+	if err := errors.Join(os.Symlink(key, link), os.Link(peers, hardLink)); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(credentialsVar, credentials)
+	for _, tc := range []struct {
+		name string
+		used Files
+		want string
+	}{
+		{key, Files{Key: key, Peers: peers}, "key file"}, {link, Files{Key: key}, "key file"}, {key, Files{Key: link}, "key file"},
+		{peers, Files{Key: key, Peers: peers}, "file of peers"}, {hardLink, Files{Key: key, Peers: peers}, "file of peers"},
+		{passed, Files{Peers: peers}, "key file"}, {passed, Files{Key: key}, ""}, {peers, Files{Key: key}, ""},
+	} {
+		t.Setenv(keyLogVar, tc.name)
+		k, err := OpenKeyLog(tc.used, nil)
+		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), "this is the "+tc.want+" of the adapter") {
+			t.Errorf("%s of %+v: %v, want %q", tc.name, tc.used, err, tc.want)
+		}
+		if err := k.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	for name, want := range map[string]string{key: "the key", peers: "the peers", passed: "the key"} {
+		if b := readAll(t, name); string(b) != want {
+			t.Errorf("%s has %q", name, b)
+		}
+	}
+}
+
 // TestKeyLogLoses: the first failure of Write is reported, and no other one.
 func TestKeyLogLoses(t *testing.T) {
 	t.Setenv(keyLogVar, filepath.Join(t.TempDir(), "keys"))
 	var warned []error
-	k, err := OpenKeyLog(func(err error) { warned = append(warned, err) })
+	k, err := OpenKeyLog(Files{}, func(err error) { warned = append(warned, err) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +129,7 @@ func TestRaised(t *testing.T) {
 	if want := os.Geteuid() != os.Getuid(); raised() != want {
 		t.Fatalf("raised is %v, with user %d and effective user %d", raised(), os.Getuid(), os.Geteuid())
 	} else if want {
-		if _, err := OpenKeyLog(nil); err == nil || !strings.Contains(err.Error(), "more rights than its user") {
+		if _, err := OpenKeyLog(Files{}, nil); err == nil || !strings.Contains(err.Error(), "more rights than its user") {
 			t.Errorf("the error is %v", err)
 		}
 		return
