@@ -73,7 +73,7 @@ func (e *Engine) handleSecureConnect(h *proto.Header, hi *proto.Hello, bufs []li
 		return false
 	}
 	e.cookies.turn(e.cookiePeriod())
-	if unused, room := e.cookies.mayUse(hi.Cookie); !unused || !room ||
+	if unused, room := e.cookies.mayUse(hi.Cookie, key.from.Addr()); !unused || !room ||
 		e.keyGuesses.blocked(key.from.Addr(), e.now) || !e.admit(key.from.Addr()) {
 		e.stats.ConnRequestsDropped++
 		return false
@@ -139,13 +139,13 @@ func (e *Engine) takeRequest(r *Request, denied error) {
 	delete(e.requests, r.key)
 	r.key.connect = 0
 	e.cookies.turn(e.cookiePeriod())
-	if unused, _ := e.cookies.mayUse(r.sealed.cookie); !unused || e.requests[r.key] != nil {
+	if unused, _ := e.cookies.mayUse(r.sealed.cookie, r.key.from.Addr()); !unused || e.requests[r.key] != nil {
 		e.stats.ConnRequestsDropped++
 		e.forget(r)
 		return
 	}
 	e.requests[r.key] = r
-	e.cookies.add(r.sealed.cookie)
+	e.cookies.add(r.sealed.cookie, r.key.from.Addr())
 	s := e.host.service(r.Qual)
 	if denied == nil {
 		_, denied = r.permit.rights()

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"net/netip"
 	"slices"
 	"testing"
 	"time"
@@ -110,14 +111,15 @@ func TestSecureHandshakeLoss(t *testing.T) {
 // A cookie is remembered for two periods, and at most maxUsedCookies are remembered in one.
 func TestUsedCookies(t *testing.T) {
 	var u usedCookies
-	unused := func(cookie uint64) bool { ok, _ := u.mayUse(cookie); return ok }
+	from := netip.AddrFrom4([4]byte{10, 0, 0, 1})
+	unused := func(cookie uint64) bool { ok, _ := u.mayUse(cookie, from); return ok }
 	u.turn(7)
-	u.add(1)
+	u.add(1, from)
 	if unused(1) || !unused(2) {
 		t.Error("a cookie is not remembered")
 	}
 	u.turn(8)
-	u.add(2)
+	u.add(2, from)
 	if unused(1) || unused(2) {
 		t.Error("a cookie is not remembered in the next period")
 	}
@@ -127,15 +129,68 @@ func TestUsedCookies(t *testing.T) {
 	if u.turn(11); !unused(2) {
 		t.Error("a cookie is remembered for too long")
 	}
-	for i := range uint64(maxUsedCookies) {
-		if _, room := u.mayUse(i); !room {
-			t.Fatalf("no room for cookie %d", i)
+	for i := range uint64(2 * maxUsedCookies) { // each from a network of its own
+		from := netip.AddrFrom4([4]byte{byte(i >> 16), byte(i >> 8), byte(i), 1})
+		if _, room := u.mayUse(i, from); room != (i < maxUsedCookies) {
+			t.Fatalf("room for cookie %d is %v", i, room)
+		} else if room {
+			u.add(i, from)
 		}
-		u.add(i)
 	}
-	if _, room := u.mayUse(maxUsedCookies); room {
-		t.Error("the set is not bounded")
+}
+
+// Peers that may connect use up the cookies of a period. Others still connect, also from the same network, and in
+// the next period everybody does.
+func TestUsedCookiesAreShared(t *testing.T) {
+	honest, neighbour := netip.AddrFrom4([4]byte{10, 2, 0, 1}), netip.AddrFrom4([4]byte{10, 1, 0, 254})
+	network := netip.MustParseAddr("2001:db8::")
+	for _, tc := range []struct {
+		name     string
+		attacker func(i uint64) netip.Addr
+		most     int // cookies that the attacker uses
+	}{
+		{"one address", func(uint64) netip.Addr { return netip.AddrFrom4([4]byte{10, 1, 0, 1}) }, alone(cookieShare, maxUsedCookies)},
+		{"a network", func(i uint64) netip.Addr { return netip.AddrFrom4([4]byte{10, 1, 0, byte(i % 100)}) }, alone(cookiePrefix, maxUsedCookies)},
+		{"a network of IPv6", func(i uint64) netip.Addr {
+			b := network.As16()
+			b[8], b[9], b[10] = byte(i>>16), byte(i>>8), byte(i)
+			return netip.AddrFrom16(b)
+		}, alone(newcomerFactor*cookiePrefix, maxUsedCookies)},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var u usedCookies
+			u.turn(1)
+			used := 0
+			for i := range uint64(2 * maxUsedCookies) {
+				if u.uses(i, tc.attacker(i)) {
+					used++
+				}
+			}
+			if used != tc.most {
+				t.Errorf("the attacker used %d cookies, want %d", used, tc.most)
+			}
+			for i := range uint64(1000) {
+				if !u.uses(1<<32+i, honest) {
+					t.Fatalf("connect %d of an honest host found no room", i)
+				}
+			}
+			if !u.uses(1<<33, neighbour) {
+				t.Error("a neighbour of the attacker found no room")
+			}
+			if u.turn(2); !u.uses(1<<34, tc.attacker(0)) || u.shares.used != 1 {
+				t.Error("the cookies of a period count in the next one")
+			}
+		})
 	}
+}
+
+// uses uses a cookie if there is room.
+func (u *usedCookies) uses(cookie uint64, from netip.Addr) bool {
+	_, room := u.mayUse(cookie, from)
+	if room {
+		u.add(cookie, from)
+	}
+	return room
 }
 
 // A requester that does not know the server's key must get it with the Challenge, if the server answers such requests, and
