@@ -1,6 +1,7 @@
 package dat
 
 import (
+	"strings"
 	"testing"
 )
 
@@ -98,4 +99,43 @@ func TestPeerMemory(t *testing.T) {
 		ok(t, b.ia.ReloadSecurity())
 		try("write with all rights", write, DTORDMAWrite, DTOSuccess)
 	})
+}
+
+// TestExpiredServer: a host does not connect to a peer whose time is over, and says why.
+func TestExpiredServer(t *testing.T) {
+	eachSecureLink(t, func(t *testing.T, n network) {
+		k := newKeyring(t)
+		b := newHost(t, n, 1, k.options("bob", k.line("alice", "")))
+		a := newHost(t, n, 0, k.options("alice", k.line("bob", "expires=2020-01-01 from="+b.addr.String())))
+		for what, c := range map[string]ConnectConfig{
+			"by address": {Timeout: patience}, "by name": {Timeout: patience, PeerName: "bob"}, "by key": {Timeout: patience, PeerKey: k.publicOf("bob")},
+		} {
+			err := a.point(nil).ConnectWith(b.addr, testQual, c)
+			if wants(t, what, err, ErrInvalidParameter); !strings.Contains(err.Error(), `the time of the peer "bob" is over`) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+	})
+}
+
+// TestGuessesOfAnIdentity: a peer that uses many wrong remote keys has to wait, and another one at its address does not.
+func TestGuessesOfAnIdentity(t *testing.T) {
+	n := newSim(t)
+	a, b, _ := limited(t, n, "")
+	guess := func() {
+		t.Helper()
+		x, y := a.joins(b)
+		ok(t, x.PostRDMAWrite(x.seg(0, 8), 1, RMRTriplet{Context: 12345, Address: 0, Length: 8}, 0))
+		x.done(x.request, 1, DTORDMAWrite, DTORemoteAccess, 0)
+		y.expect(EventBroken)
+	}
+	for range 65 {
+		guess()
+	}
+	x := a.point(nil)
+	x.dialAs(b, refusedAfter, PublicKey{}, "bob")
+	x.expect(EventTimedOut)
+	if s := must(b.ia.Stats())(t); s.HandshakesDenied[DeniedLimit] == 0 {
+		t.Error("no request had to wait")
+	}
 }

@@ -25,6 +25,9 @@ func (s *security) identify(peer *remote) (wire.Requester, error) {
 	r := &requester{own: set.Keys.Connect(), server: handshake.PublicKey(peer.key)}
 	if peer.key == (PublicKey{}) {
 		p, err := lookup(set.Policy, peer)
+		if err == nil {
+			err = s.alive(p)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -35,12 +38,22 @@ func (s *security) identify(peer *remote) (wire.Requester, error) {
 		r.server = p.ID().Key
 	}
 	peer.key, peer.name = PublicKey(r.server), ""
-	if p := set.Policy.Find(identity.PublicID(r.server)); p != nil {
-		peer.name = p.String()
-		r.grant(s, p)
-	}
 	r.keyID = r.server.ID()
-	return r, nil
+	p := set.Policy.Find(identity.PublicID(r.server))
+	if p == nil {
+		return r, nil // the program has named the key
+	}
+	peer.name = p.String()
+	r.grant(s, p)
+	return r, s.alive(p)
+}
+
+// alive returns an error if the time of a peer is over.
+func (s *security) alive(p *identity.Peer) error {
+	if p.Alive(s.now()) == identity.Expired {
+		return fail(ErrInvalidParameter, "the time of the peer %q is over: expires= in its line of the file of peers", p)
+	}
+	return nil
 }
 
 // lookup finds the line of a peer in the file of peers by the name, or without a name by the address.

@@ -58,6 +58,9 @@ func (g *grant) Confirm() {
 	}
 }
 
+// Guess implements wire.Grant.
+func (g *grant) Guess() { g.account.Guess(g.security.now()) }
+
 // Release implements wire.Grant.
 func (g *grant) Release() {
 	g.Confirm()

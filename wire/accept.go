@@ -95,8 +95,8 @@ func (c *Conn) sendAccept() {
 func (e *Engine) Undecided(match func(Service) bool) []*Request {
 	e.mustOwn()
 	var all []*Request
-	for _, r := range e.requests {
-		if r.conn == nil && !r.gone && r.service != nil && match(r.service) {
+	for k, r := range e.requests {
+		if k == r.key && r.conn == nil && !r.gone && r.service != nil && match(r.service) {
 			all = append(all, r)
 		}
 	}
@@ -127,7 +127,7 @@ func (e *Engine) Handoff(r *Request, path link.Path, qual uint64) error {
 	r.permit = nil
 	to.Qual, to.User, to.service = qual, nil, e.host.service(qual)
 	r.gone = true
-	e.requests[r.key] = &to
+	e.list(&to)
 	if to.service == nil || !to.sealed.allows(qual) || !to.service.Arrive(&to) {
 		return e.Refuse(&to, path)
 	}

@@ -47,9 +47,9 @@ func TestSecurityNumbers(t *testing.T) {
 		"half-open requests of a network (IPv4 /24, IPv6 /64)":                   fmt.Sprintf("1/%v of the free slots; at most %d", 1/halfOpenPrefix, alone(halfOpenPrefix, maxHalfOpen)),
 		"connections":               fmt.Sprint(maxConns),
 		"connections of an address": fmt.Sprintf("as many as are free; at most %d", alone(connsShare, maxConns)),
-		fmt.Sprintf("in secure mode, connects in a cookie period of %s", span(cookieLife)): fmt.Sprint(maxUsedCookies),
-		"such connects of an address": fmt.Sprintf("as many as are free; at most %d", alone(cookieShare, maxUsedCookies)),
-		"such connects of a network":  fmt.Sprintf("%d times as many as are free; at most %d, or %d if each is the first of its address", cookiePrefix, alone(cookiePrefix, maxUsedCookies), alone(newcomerFactor*cookiePrefix, maxUsedCookies)),
+		fmt.Sprintf("in secure mode, connects in a cookie period of %s", span(cookieLife)): fmt.Sprint(maxUsedConnects),
+		"such connects of an address": fmt.Sprintf("as many as are free; at most %d", alone(usedShare, maxUsedConnects)),
+		"such connects of a network":  fmt.Sprintf("%d times as many as are free; at most %d, or %d if each is the first of its address", usedPrefix, alone(usedPrefix, maxUsedConnects), alone(newcomerFactor*usedPrefix, maxUsedConnects)),
 		"connections of a network":    fmt.Sprintf("%d times as many as are free; at most %d", connsPrefix, alone(connsPrefix, maxConns)),
 		"first half-open request, connection or stateless reply of an address whose network has used its share": fmt.Sprintf(
 			"allowed up to %d times the share of the network; at most %d half-open requests, %d connections, %d replies in %s", newcomerFactor, alone(newcomerFactor*halfOpenPrefix, maxHalfOpen),

@@ -282,7 +282,7 @@ type gauges struct {
 func (s *siege) gauges() gauges {
 	e := s.victim.eng
 	e.forgetAllRejected()
-	return gauges{e.Connections(), len(e.requests), len(e.halfOpen.held), e.halfOpen.used, len(e.host.peers.cids), e.heldFrames,
+	return gauges{e.Connections(), len(e.distinctRequests()), len(e.halfOpen.held), e.halfOpen.used, len(e.host.peers.cids), e.heldFrames,
 		e.sched.ready.conns, len(e.sched.addresses), len(e.acks), s.victim.link.Paths()}
 }
 
@@ -390,4 +390,13 @@ func anyAddr(r *rand.Rand) netip.AddrPort {
 	var a [4]byte
 	binary.BigEndian.PutUint32(a[:], r.Uint32())
 	return netip.AddrPortFrom(netip.AddrFrom4(a), uint16(r.Uint32()))
+}
+
+// distinctRequests returns the requests of the table, each once.
+func (e *Engine) distinctRequests() map[*Request]bool {
+	all := map[*Request]bool{}
+	for _, r := range e.requests {
+		all[r] = true
+	}
+	return all
 }

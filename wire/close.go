@@ -26,8 +26,10 @@ type linger struct {
 	permit    *permit       // in secure mode, otherwise nil
 }
 
-// key returns the key under which an ICMP message that quotes Close finds the connection.
-func (l *linger) key() peerKey { return peerKey{l.peerAddr, l.header.CID, l.header.Tag} }
+// lingerKey returns the key under which an ICMP message that quotes Close finds the connection.
+func (e *Engine) lingerKey(l *linger) peerKey {
+	return e.peerKey(l.peerAddr, e.portReports.destination(l.path), l.header.CID, l.header.Tag)
+}
 
 // Disconnect ends a connection. If gracefully is true, the outstanding requests complete first. One completion that
 // reports the end follows (KindDisconnected, for example), unless the connection was closed before.
@@ -120,7 +122,7 @@ func (c *Conn) finish(k Kind, bye proto.Goodbye) {
 	l.passive = c.leave()
 	l.permit, c.permit = c.permit, nil
 	e.table.detach(c.slot, l)
-	c.host.peers.add(l.key(), peerName{c.cid, e.portReports.destination(c.path)})
+	c.host.peers.add(e.lingerKey(l), peerName{c.cid, e.portReports.destination(c.path)})
 	e.sendClose(c.slot, l)
 	c.reportEnd(k, StatusFlushed)
 }
@@ -151,7 +153,7 @@ func (c *Conn) leave() (passive bool) {
 	e.timers.stop(c.slot)
 	c.timerAt = never
 	if c.peerKnown {
-		c.host.peers.remove(e.peerKey(c.peerAddr, c.peerCID, c.peerTag), c.cid)
+		c.host.peers.remove(c.peerKey(), c.cid)
 	}
 	if passive = c.req != nil; passive {
 		e.forget(c.req)
@@ -281,7 +283,7 @@ func (e *Engine) endLinger(slot int32, l *linger) {
 	if l.passive {
 		e.conns.freePlace(l.peerAddr)
 	}
-	e.host.peers.remove(l.key(), l.bye.CID)
+	e.host.peers.remove(e.lingerKey(l), l.bye.CID)
 	releasePermit(&l.permit)
 	l.keys.wipe()
 	e.link.Release(l.path)

@@ -283,7 +283,7 @@ func (c *Conn) setPeer(h *proto.Header, hi *proto.Hello) {
 	c.peerCID, c.peerTag, c.peerKnown = hi.CID, hi.Tag, true
 	c.noteAnswer()
 	c.sent.Limit = min(maxWindow, int(hi.Window))
-	c.host.peers.add(c.eng.peerKey(c.peerAddr, hi.CID, hi.Tag), peerName{c.cid, c.eng.portReports.destination(c.path)})
+	c.host.peers.add(c.peerKey(), peerName{c.cid, c.eng.portReports.destination(c.path)})
 	c.pmtu.Agree(int(min(hi.MTU, 1<<16-1)))
 	c.recv.newestTS = h.TS
 	c.readsAllowed = int32(min(c.readOut, hi.ReadIn))

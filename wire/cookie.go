@@ -32,16 +32,28 @@ func (e *Engine) makeCookie(key *requestKey, h *proto.Header, hi *proto.Hello, e
 	return binary.BigEndian.Uint64(sum[:]) | 1
 }
 
+// otherCookie is added to a period to make another cookie for the same attempt, in secure mode.
+const otherCookie = 1 << 62
+
 // checkCookie reports whether a Connect carries a valid cookie, of this period or the previous one. It also
-// returns the cookie of this period (fresh), which the caller may send in a Challenge.
-func (e *Engine) checkCookie(key *requestKey, h *proto.Header, hi *proto.Hello) (fresh uint64, ok bool) {
+// returns the cookie of this period (fresh), which the caller may send in a Challenge. In secure mode there are two
+// cookies in each period. If the cookie is valid, other is the one of this period that the Connect does not carry.
+func (e *Engine) checkCookie(key *requestKey, h *proto.Header, hi *proto.Hello) (fresh, other uint64, ok bool) {
 	epoch := e.cookiePeriod()
 	if e.secure { // a Connect that is sent again to another engine must not have a valid cookie there
 		epoch |= int64(e.index) << 48
 	}
+	valid := func(now uint64, epoch int64) bool {
+		return hi.Cookie == now || hi.Cookie != 0 && hi.Cookie == e.makeCookie(key, h, hi, epoch-1)
+	}
 	fresh = e.makeCookie(key, h, hi, epoch)
-	ok = hi.Cookie == fresh || hi.Cookie != 0 && hi.Cookie == e.makeCookie(key, h, hi, epoch-1)
-	return fresh, ok
+	switch {
+	case !e.secure:
+		return fresh, 0, valid(fresh, epoch)
+	case valid(fresh, epoch):
+		return fresh, e.makeCookie(key, h, hi, epoch|otherCookie), true
+	}
+	return fresh, fresh, hi.Cookie != 0 && valid(e.makeCookie(key, h, hi, epoch|otherCookie), epoch|otherCookie)
 }
 
 // cookiePeriod returns the number of the current cookie period.

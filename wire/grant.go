@@ -16,6 +16,8 @@ type Grant interface {
 	// Confirm notes that the requester has confirmed the connection, or that its request was answered with Reject. The
 	// request is then not half-open any more. An engine calls Confirm once at most.
 	Confirm()
+	// Guess notes that the peer has used a wrong remote key, and that the connection ends because of it.
+	Guess()
 	// Release ends the grant. The engine calls no method afterwards.
 	Release()
 }
@@ -54,6 +56,12 @@ func (p *permit) hold(n int) {
 func (p *permit) confirm() {
 	if p != nil {
 		p.Confirm()
+	}
+}
+
+func (p *permit) guess() {
+	if p != nil {
+		p.Guess()
 	}
 }
 

@@ -19,6 +19,7 @@ type ledger struct {
 	open     int // grants that were not released
 	halfOpen int // grants that were neither confirmed nor released
 	made     int
+	guesses  int
 }
 
 type ledgerGrant struct {
@@ -69,6 +70,11 @@ func (g *ledgerGrant) Confirm() {
 	}
 	g.confirmed = true
 	g.halfOpen--
+}
+
+func (g *ledgerGrant) Guess() {
+	g.use()
+	g.guesses++
 }
 
 func (g *ledgerGrant) Release() {

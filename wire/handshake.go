@@ -179,7 +179,7 @@ func (e *Engine) handleConnect(h *proto.Header, body []byte, bufs []link.Buf) (k
 	if s == nil {
 		return e.refuse(h, &hi, bufs, proto.ReasonNoListener)
 	}
-	fresh, ok := e.checkCookie(&key, h, &hi)
+	fresh, _, ok := e.checkCookie(&key, h, &hi)
 	switch {
 	case !ok:
 		e.stats.ConnRequestsChallenged++
@@ -296,12 +296,30 @@ func (e *Engine) leaveHalfOpen(r *Request) {
 // forget removes a request from the table. A later Connect then is a new request.
 func (e *Engine) forget(r *Request) {
 	e.leaveHalfOpen(r)
-	if e.requests[r.key] == r {
-		delete(e.requests, r.key)
-	}
+	e.unlist(r)
 	r.gone = true
 	releasePermit(&r.permit)
 	r.sealed.forget()
+}
+
+// list puts a request into the table, under all of its keys.
+func (e *Engine) list(r *Request) {
+	e.requests[r.key] = r
+	for _, k := range r.aliases {
+		e.requests[k] = r
+	}
+}
+
+// unlist removes a request from the table.
+func (e *Engine) unlist(r *Request) {
+	if e.requests[r.key] == r {
+		delete(e.requests, r.key)
+	}
+	for _, k := range r.aliases {
+		if e.requests[k] == r {
+			delete(e.requests, k)
+		}
+	}
 }
 
 // handleAnswer dispatches the peer's answers to Connect: Accept, Reject, Challenge and Versions.

@@ -13,7 +13,9 @@ import (
 type requestKey struct {
 	from     netip.AddrPort
 	cid, tag uint32
-	connect  uint64 // hash of the Connect while a job reads its message 1; otherwise 0
+	// connect is 0 in plaintext mode. In secure mode it is the hash of the Connect until a job has read its message 1, and
+	// then the hash of the requester's identity: whoever is on the path can send a Connect of its own in the attempt.
+	connect uint64
 }
 
 // Request is a received connection request. Its exported fields do not change, except User.
@@ -35,6 +37,7 @@ type Request struct {
 	eng       *Engine
 	service   Service // service that got the request
 	key       requestKey
+	aliases   []requestKey     // secure mode: keys with the hashes of its Connects
 	connect   *connect         // the Connect; nil once the request is accepted or rejected
 	conn      *Conn            // connection that accepted the request; nil while undecided
 	open      bool             // no longer counted as half-open

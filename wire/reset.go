@@ -16,6 +16,7 @@ import (
 // the tag.
 type peerKey struct {
 	addr     netip.Addr
+	port     uint16 // in secure mode, where tag is 0
 	cid, tag uint32
 }
 
@@ -89,7 +90,7 @@ func (e *Engine) mayReply(bufs []link.Buf) bool {
 // replaces that ID by our ID, which names the engine that owns the connection, and forwards the Reset to that engine.
 func (e *Engine) handleReset(h *proto.Header, bufs []link.Buf) {
 	if !e.forwarded {
-		name, ok := e.host.peers.find(e.peerKey(e.source(&bufs[0]), h.CID, h.Tag))
+		name, ok := e.host.peers.find(e.senderKey(h, &bufs[0]))
 		if !ok {
 			e.stats.UnknownConnection++
 			return

@@ -314,8 +314,11 @@ func (c *Conn) rejectPacket(why proto.Reason, ch *proto.Chunk, opsDone int) {
 	if ch.Op.Answer() {
 		opsDone = noRequest
 	}
-	if why == proto.ReasonAccess {
+	if why == proto.ReasonAccess && !c.eng.secure {
 		c.eng.keyGuesses.recordGuess(c.peerAddr, c.eng.now)
+	}
+	if why == proto.ReasonAccess {
+		c.permit.guess()
 	}
 	c.breakOnFault(why, 0, opsDone)
 }

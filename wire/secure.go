@@ -32,12 +32,12 @@ type sealing struct {
 	// tx and rx are buffers for packets of several frames, because a packet has to be contiguous to be sealed or opened.
 	// They are nil in plaintext mode, and if the link has no such packets.
 	tx, rx    []byte
-	building  []byte      // the part of tx in which a packet is being built
-	buildPath link.Path   // path of that packet
-	opened    [1]link.Buf // the packet in rx that is being handled
-	frames    []link.Buf  // the frames in which that packet arrived; nil while no packet in rx is handled
-	results   *results    // of jobs; nil in plaintext mode
-	cookies   usedCookies // of the messages 1 that were opened
+	building  []byte       // the part of tx in which a packet is being built
+	buildPath link.Path    // path of that packet
+	opened    [1]link.Buf  // the packet in rx that is being handled
+	frames    []link.Buf   // the frames in which that packet arrived; nil while no packet in rx is handled
+	results   *results     // of jobs; nil in plaintext mode
+	used      usedConnects // Connects whose message 1 was opened
 }
 
 func newSealing(maxPacket int, caps *link.Caps) sealing {
@@ -200,10 +200,25 @@ func (s *sealing) scatter(bufs []link.Buf) []link.Buf {
 	return s.frames
 }
 
-// peerKey returns the key of a connection in the table of peers. In secure mode no tag identifies a connection.
-func (e *Engine) peerKey(addr netip.Addr, cid, tag uint32) peerKey {
+// peerKey returns the key of a connection in the table of peers. at is the destination of our packets, as far as the link
+// knows it. In secure mode no tag tells two processes at one address apart that have chosen the same ID, but their ports do.
+func (e *Engine) peerKey(addr netip.Addr, at netip.AddrPort, cid, tag uint32) peerKey {
 	if e.secure {
-		tag = 0
+		return peerKey{addr: addr, port: at.Port(), cid: cid}
 	}
-	return peerKey{addr, cid, tag}
+	return peerKey{addr: addr, cid: cid, tag: tag}
+}
+
+// peerKey returns the key of the connection in the table of peers.
+func (c *Conn) peerKey() peerKey {
+	return c.eng.peerKey(c.peerAddr, c.eng.portReports.destination(c.path), c.peerCID, c.peerTag)
+}
+
+// senderKey returns the key of the connection whose peer has sent a Reset.
+func (e *Engine) senderKey(h *proto.Header, b *link.Buf) peerKey {
+	from := e.link.Source(b)
+	if e.portReports.link == nil {
+		from = netip.AddrPort{} // as destination
+	}
+	return e.peerKey(e.source(b), from, h.CID, h.Tag)
 }

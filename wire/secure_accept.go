@@ -37,13 +37,13 @@ func (s *sealedRequest) allows(qual uint64) bool {
 // handleSecureConnect handles a connection request in secure mode. It has the place of handleConnect, which has parsed
 // the Hello and checked it. The first check that fails decides:
 //   - a Connect with a cookie needs the Noise option,
-//   - a Connect of a known request gets the answer to it again,
+//   - a Connect of a known request gets the answer to it again, unless a job still reads it,
 //   - a Connect without a valid cookie gets a Challenge, and no state is kept,
-//   - a Connect is dropped if a job reads the same one, if its cookie has made a request before, if the requester's address is blocked or has too many
-//     half-open requests, or if there is no room for its job.
+//   - a Connect that has made a request before gets a Challenge with another cookie, because the answer may have been lost,
+//   - a Connect is dropped if the requester's address has too many half-open requests, or has used too many Connects, or if
+//     there is no room for its job.
 //
-// A job then reads message 1. Until it is done, the request is half-open and has no service, and other Connects of the
-// attempt are read too: an attacker on the path may have sent this one.
+// A job then reads message 1. Until it is done, the request is half-open and has no service.
 func (e *Engine) handleSecureConnect(h *proto.Header, hi *proto.Hello, bufs []link.Buf) (kept bool) {
 	var n proto.Noise
 	switch {
@@ -55,31 +55,36 @@ func (e *Engine) handleSecureConnect(h *proto.Header, hi *proto.Hello, bufs []li
 	case hi.Cookie != 0:
 		return e.refuse(h, hi, bufs, proto.ReasonSecure)
 	}
-	key := requestKey{from: e.link.Source(&bufs[0]), cid: hi.CID, tag: hi.Tag}
+	key := requestKey{from: e.link.Source(&bufs[0]), cid: hi.CID, tag: hi.Tag, connect: maphash.Bytes(e.connectSeed, bufs[0].Data)}
 	if r := e.requests[key]; r != nil {
 		e.repeatAnswer(r)
 		return false
 	}
-	fresh, ok := e.checkCookie(&key, h, hi)
+	fresh, other, ok := e.checkCookie(&key, h, hi)
 	if !ok {
-		e.stats.ConnRequestsChallenged++
-		challenge := proto.Hello{Cookie: fresh}
-		if key := e.host.security.ServerKey; hi.ServerKey != nil && key != nil {
-			challenge.ServerKey = key[:]
-		}
-		return e.replyHello(h, hi, bufs, proto.Challenge, challenge)
+		return e.challenge(h, hi, bufs, fresh)
 	}
-	if key.connect = maphash.Bytes(e.connectSeed, bufs[0].Data); e.requests[key] != nil {
-		return false
-	}
-	e.cookies.turn(e.cookiePeriod())
-	if unused, room := e.cookies.mayUse(hi.Cookie, key.from.Addr()); !unused || !room ||
-		e.keyGuesses.blocked(key.from.Addr(), e.now) || !e.admit(key.from.Addr()) {
+	e.used.turn(e.cookiePeriod())
+	unused, room := e.used.mayUse(key.connect, key.from.Addr())
+	switch {
+	case !unused:
+		return e.challenge(h, hi, bufs, other)
+	case !room || !e.admit(key.from.Addr()):
 		e.stats.ConnRequestsDropped++
 		return false
 	}
 	e.readRequest(e.newRequest(nil, key, e.link.Target(&bufs[0]), h, hi), hi, &n, bufs[0].Data)
 	return false
+}
+
+// challenge answers a Connect with a Challenge.
+func (e *Engine) challenge(h *proto.Header, hi *proto.Hello, bufs []link.Buf, cookie uint64) (kept bool) {
+	e.stats.ConnRequestsChallenged++
+	challenge := proto.Hello{Cookie: cookie}
+	if key := e.host.security.ServerKey; hi.ServerKey != nil && key != nil {
+		challenge.ServerKey = key[:]
+	}
+	return e.replyHello(h, hi, bufs, proto.Challenge, challenge)
 }
 
 // readRequest makes a job that reads message 1 of a Connect.
@@ -133,19 +138,26 @@ func (e *Engine) denyRequest(r *Request, why Denial) {
 }
 
 // takeRequest delivers an authenticated request to its service, or rejects it: denied is why the policy refuses it, or
-// nil. An attempt makes one request: takeRequest drops r if another Connect of the attempt was read before. The policy may
-// have changed since the job began.
+// nil. The policy may have changed since the job began. A requester makes one request in an attempt: if r is another
+// Connect of it, the answer to the first one is repeated.
 func (e *Engine) takeRequest(r *Request, denied error) {
-	delete(e.requests, r.key)
-	r.key.connect = 0
-	e.cookies.turn(e.cookiePeriod())
-	if unused, _ := e.cookies.mayUse(r.sealed.cookie, r.key.from.Addr()); !unused || e.requests[r.key] != nil {
+	connect := r.key
+	e.used.turn(e.cookiePeriod())
+	e.used.add(connect.connect, connect.from.Addr())
+	e.unlist(r)
+	r.key.connect = e.identityHash(r)
+	if first := e.requests[r.key]; first != nil {
+		if len(first.aliases) < maxOffers {
+			first.aliases = append(first.aliases, connect)
+			e.list(first)
+		}
 		e.stats.ConnRequestsDropped++
 		e.forget(r)
+		e.repeatAnswer(first)
 		return
 	}
-	e.requests[r.key] = r
-	e.cookies.add(r.sealed.cookie, r.key.from.Addr())
+	r.aliases = append(r.aliases, connect)
+	e.list(r)
 	s := e.host.service(r.Qual)
 	if denied == nil {
 		_, denied = r.permit.rights()
@@ -166,6 +178,16 @@ func (e *Engine) takeRequest(r *Request, denied error) {
 			e.refuseRequest(r, proto.ReasonBacklog)
 		}
 	}
+}
+
+// identityHash returns a hash of the identity of an authenticated requester: its public key or, with a shared secret, the
+// ID of the secret.
+func (e *Engine) identityHash(r *Request) uint64 {
+	id := r.PeerKey
+	if id == ([32]byte{}) {
+		copy(id[:], r.sealed.keyID[:])
+	}
+	return maphash.Comparable(e.connectSeed, id)
 }
 
 // refuseRequest rejects an authenticated request that reaches no consumer.

@@ -108,9 +108,9 @@ func TestSecureHandshakeLoss(t *testing.T) {
 	}
 }
 
-// A cookie is remembered for two periods, and at most maxUsedCookies are remembered in one.
+// A cookie is remembered for two periods, and at most maxUsedConnects are remembered in one.
 func TestUsedCookies(t *testing.T) {
-	var u usedCookies
+	var u usedConnects
 	from := netip.AddrFrom4([4]byte{10, 0, 0, 1})
 	unused := func(cookie uint64) bool { ok, _ := u.mayUse(cookie, from); return ok }
 	u.turn(7)
@@ -129,9 +129,9 @@ func TestUsedCookies(t *testing.T) {
 	if u.turn(11); !unused(2) {
 		t.Error("a cookie is remembered for too long")
 	}
-	for i := range uint64(2 * maxUsedCookies) { // each from a network of its own
+	for i := range uint64(2 * maxUsedConnects) { // each from a network of its own
 		from := netip.AddrFrom4([4]byte{byte(i >> 16), byte(i >> 8), byte(i), 1})
-		if _, room := u.mayUse(i, from); room != (i < maxUsedCookies) {
+		if _, room := u.mayUse(i, from); room != (i < maxUsedConnects) {
 			t.Fatalf("room for cookie %d is %v", i, room)
 		} else if room {
 			u.add(i, from)
@@ -149,19 +149,19 @@ func TestUsedCookiesAreShared(t *testing.T) {
 		attacker func(i uint64) netip.Addr
 		most     int // cookies that the attacker uses
 	}{
-		{"one address", func(uint64) netip.Addr { return netip.AddrFrom4([4]byte{10, 1, 0, 1}) }, alone(cookieShare, maxUsedCookies)},
-		{"a network", func(i uint64) netip.Addr { return netip.AddrFrom4([4]byte{10, 1, 0, byte(i % 100)}) }, alone(cookiePrefix, maxUsedCookies)},
+		{"one address", func(uint64) netip.Addr { return netip.AddrFrom4([4]byte{10, 1, 0, 1}) }, alone(usedShare, maxUsedConnects)},
+		{"a network", func(i uint64) netip.Addr { return netip.AddrFrom4([4]byte{10, 1, 0, byte(i % 100)}) }, alone(usedPrefix, maxUsedConnects)},
 		{"a network of IPv6", func(i uint64) netip.Addr {
 			b := network.As16()
 			b[8], b[9], b[10] = byte(i>>16), byte(i>>8), byte(i)
 			return netip.AddrFrom16(b)
-		}, alone(newcomerFactor*cookiePrefix, maxUsedCookies)},
+		}, alone(newcomerFactor*usedPrefix, maxUsedConnects)},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			var u usedCookies
+			var u usedConnects
 			u.turn(1)
 			used := 0
-			for i := range uint64(2 * maxUsedCookies) {
+			for i := range uint64(2 * maxUsedConnects) {
 				if u.uses(i, tc.attacker(i)) {
 					used++
 				}
@@ -185,7 +185,7 @@ func TestUsedCookiesAreShared(t *testing.T) {
 }
 
 // uses uses a cookie if there is room.
-func (u *usedCookies) uses(cookie uint64, from netip.Addr) bool {
+func (u *usedConnects) uses(cookie uint64, from netip.Addr) bool {
 	_, room := u.mayUse(cookie, from)
 	if room {
 		u.add(cookie, from)

@@ -96,7 +96,7 @@ func (e *Engine) handlePortReport(report *link.Report) bool {
 	if h.Type == proto.Connect {
 		return e.handleConnectReport(report, &h)
 	}
-	name, ok := e.host.peers.find(e.peerKey(addressOf(report.To.Addr()), h.CID, h.Tag))
+	name, ok := e.host.peers.find(e.peerKey(addressOf(report.To.Addr()), report.To, h.CID, h.Tag))
 	if !ok || report.To != name.at {
 		return false
 	}

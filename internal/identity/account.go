@@ -17,8 +17,39 @@ type Account struct {
 	connections int
 	halfOpen    int
 	bytes       int64
-	tokens      float64   // requests that the peer may make now (token bucket, RFC 2697 §1)
-	filledAt    time.Time // when tokens was right; zero: never, the bucket is full
+	requests    bucket // limited by Limits.Rate
+	guesses     bucket // wrong remote keys
+}
+
+// A peer may use maxGuesses wrong remote keys at once, and then guessRate in a second. While it may use none, it may
+// not connect, because each connection is worth a guess.
+const (
+	maxGuesses = 64
+	guessRate  = 1
+)
+
+// bucket is a token bucket (RFC 2697 §1). The zero bucket is full.
+type bucket struct {
+	tokens   float64
+	filledAt time.Time
+}
+
+// fill fills the bucket up to size, with rate tokens in a second.
+func (b *bucket) fill(now time.Time, rate, size float64) {
+	b.tokens += rate * now.Sub(b.filledAt).Seconds()
+	if b.filledAt.IsZero() || b.tokens > size {
+		b.tokens = size
+	}
+	b.filledAt = now
+}
+
+// take takes a token, if there is one.
+func (b *bucket) take() bool {
+	if b.tokens < 1 {
+		return false
+	}
+	b.tokens--
+	return true
 }
 
 // Shortage says which limit stands against a request.
@@ -27,7 +58,7 @@ type Shortage uint8
 // The shortages.
 const (
 	NoShortage Shortage = iota
-	Passing             // half-open=, rate=: there will be room soon
+	Passing             // half-open=, rate=, wrong remote keys: there will be room soon
 	Lasting             // connections=, bytes=: there is room when a connection ends
 )
 
@@ -44,7 +75,10 @@ func (a *Account) Connect(now time.Time) Shortage {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	l := &a.limits
+	a.guesses.fill(now, guessRate, maxGuesses)
 	switch {
+	case a.guesses.tokens < 1:
+		return Passing
 	case !a.takeToken(now), l.HalfOpen > 0 && a.halfOpen >= l.HalfOpen:
 		return Passing
 	case l.Connections > 0 && a.connections >= l.Connections, !a.mayHold(ConnectionBytes):
@@ -56,22 +90,21 @@ func (a *Account) Connect(now time.Time) Shortage {
 	return NoShortage
 }
 
-// takeToken takes a token from the bucket, which has the requests of one second.
+// takeToken takes a token for a request from the bucket, which has the requests of one second.
 func (a *Account) takeToken(now time.Time) bool {
 	if a.limits.Rate == 0 {
 		return true
 	}
-	rate := float64(a.limits.Rate)
-	a.tokens += rate * now.Sub(a.filledAt).Seconds()
-	if a.filledAt.IsZero() || a.tokens > rate {
-		a.tokens = rate
-	}
-	a.filledAt = now
-	if a.tokens < 1 {
-		return false
-	}
-	a.tokens--
-	return true
+	a.requests.fill(now, float64(a.limits.Rate), float64(a.limits.Rate))
+	return a.requests.take()
+}
+
+// Guess counts a wrong remote key.
+func (a *Account) Guess(now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.guesses.fill(now, guessRate, maxGuesses)
+	a.guesses.take()
 }
 
 // Confirm stops counting a request as half-open.

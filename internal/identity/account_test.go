@@ -107,3 +107,24 @@ func TestAccountsOutliveReload(t *testing.T) {
 		t.Errorf("%d accounts after the last connection of a peer who is gone", len(s.accounts.byID))
 	}
 }
+
+// TestAccountGuesses: a peer with too many wrong remote keys waits a second for each further connection.
+func TestAccountGuesses(t *testing.T) {
+	a, at := new(Account), time.Unix(1000, 0)
+	for range maxGuesses {
+		if a.Connect(at) != NoShortage {
+			t.Fatal("a peer with few wrong keys may not connect")
+		}
+		a.Guess(at)
+	}
+	for range 3 {
+		if got := a.Connect(at); got != Passing {
+			t.Errorf("after too many wrong keys: %v", got)
+		}
+		at = at.Add(time.Second)
+		if got := a.Connect(at); got != NoShortage {
+			t.Errorf("a second later: %v", got)
+		}
+		a.Guess(at)
+	}
+}
