@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/datxdp/datxdp/internal/ianame"
+	"github.com/datxdp/datxdp/internal/identity"
 	"github.com/datxdp/datxdp/link"
 )
 
@@ -188,7 +189,10 @@ type openError struct {
 	err    error // the error of the link or device
 }
 
-func (e *openError) Error() string   { return fmt.Sprintf("dat: opening %s: %v", e.name, e.err) }
+func (e *openError) Error() string {
+	return identity.Redact(fmt.Sprintf("dat: opening %s: %v", e.name, e.err)) // key= may have a key and not a file
+}
+
 func (e *openError) Unwrap() []error { return []error{e.status, e.err} }
 
 // openStatus returns the DAT error for err, the error of a device that could not be opened.

@@ -62,7 +62,7 @@ func lookup(file *identity.Policy, peer *remote) (*identity.Peer, error) {
 		if p := file.FindName(peer.name); p != nil {
 			return p, nil
 		}
-		return nil, fail(ErrInvalidParameter, "the file of peers has no peer with the name %q", peer.name)
+		return nil, fail(ErrInvalidParameter, "the file of peers has no peer with the name %q", identity.Redact(peer.name))
 	}
 	p, n := file.FindAddress(peer.addr)
 	if p != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"strings"
 	"time"
 
@@ -58,8 +59,8 @@ func (c *config) adapterFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&c.IA, "ia", c.IA, "`adapter`: auto:eth0, xdp:eth0, xdp:eth0,zero-copy or udp:10.0.0.1")
 	f.Uint16Var(&c.Port, "port", c.Port, "UDP `port` of the traffic, the same on both hosts")
-	f.StringVar(&c.Key, "key", "", "`file` with the private key of this host, which datbench keygen makes:\nsecure mode")
-	f.StringVar(&c.Peers, "peers", "", "`file` with the public keys of the peers, for secure mode")
+	f.Var((*fileName)(&c.Key), "key", "`file` with the private key of this host, which datbench keygen makes:\nsecure mode")
+	f.Var((*fileName)(&c.Peers), "peers", "`file` with the public keys of the peers, for secure mode")
 	f.Var(&c.CPUs, "cpu", "CPUs that this side's measuring thread may run on, as in 2 or 0,4-7")
 	f.BoolVar(&c.Realtime, "realtime", false, "measure at real-time priority (SCHED_FIFO) on this side; leave another CPU\nfor the other threads")
 	completeFunc(cmd, "ia", adapterNames)
@@ -102,4 +103,19 @@ func (i *interval) Set(s string) error {
 		return nil
 	}
 	return err
+}
+
+// fileName is a flag value: the name of a file. An empty one is refused, because a variable of the shell that is not set would
+// select plaintext mode.
+type fileName string
+
+func (n *fileName) String() string { return string(*n) }
+func (*fileName) Type() string     { return "file" }
+
+func (n *fileName) Set(s string) error {
+	if s == "" {
+		return errors.New("it names no file")
+	}
+	*n = fileName(s)
+	return nil
 }

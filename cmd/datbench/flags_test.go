@@ -30,6 +30,7 @@ func TestContradictions(t *testing.T) {
 		{"--size 128M", "--size: 128 MiB is more than 64 MiB"},
 		{"--metric bw --connections 128 --size 64M",
 			"64 MiB × depth 8 × connections 128 needs 72.1 GiB of buffers, more than 1 GiB: ask for less of one of them"},
+		{"--key=", `invalid argument "" for "--key" flag: it names no file`},
 		{"--cpu 1023", "--cpu: 1023 is not a CPU that this process may use; choose from "},
 	}
 	for _, tt := range tests {

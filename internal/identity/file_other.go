@@ -9,7 +9,7 @@ import (
 	"runtime"
 )
 
-const nonblock = 0
+const nonblock, nofollow = 0, 0
 
 // checkOwner refuses every file, because who can access a file is known on Unix only.
 func checkOwner(string, fs.FileInfo) error {

@@ -9,7 +9,10 @@ import (
 	"syscall"
 )
 
-const nonblock = syscall.O_NONBLOCK
+const (
+	nonblock = syscall.O_NONBLOCK
+	nofollow = syscall.O_NOFOLLOW
+)
 
 // checkOwner returns an error if a file belongs to neither the user of this process nor root.
 func checkOwner(name string, info fs.FileInfo) error {

@@ -25,7 +25,8 @@ func KeyLogFile() string { return os.Getenv(keyLogVar) }
 // the user of this process may access. It refuses a file that its group or others may access, or that belongs to another
 // user than this one and root, and the files that the adapter reads: used is where its keys and peers are. It does not obey
 // the variable in a program that runs with more rights than its user has: the user would choose which file the program
-// changes, and read what the program protects. warn gets the first error of Write.
+// changes, and read what the program protects. It follows no symbolic link, which another user may have made. warn gets the
+// first error of Write.
 //
 // System calls: openat, fstat, fgetxattr, newfstatat.
 func OpenKeyLog(used Files, warn func(error)) (*KeyLog, error) {
@@ -36,7 +37,7 @@ func OpenKeyLog(used Files, warn func(error)) (*KeyLog, error) {
 	if err := CheckKeyLog(); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE|nonblock, 0o600)
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE|nonblock|nofollow, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", keyLogVar, err)
 	}
@@ -74,7 +75,7 @@ func CheckKeyLog() error {
 		return fmt.Errorf("%s is refused in a program with more rights than its user (setuid, file capabilities): "+
 			"unset it, or give the rights as ambient capabilities", keyLogVar)
 	}
-	f, err := os.OpenFile(name, os.O_WRONLY|nonblock, 0)
+	f, err := os.OpenFile(name, os.O_WRONLY|nonblock|nofollow, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}

@@ -68,6 +68,22 @@ func TestKeyLogRefused(t *testing.T) {
 	}
 }
 
+// TestKeyLogFollowsNoLink: a symbolic link is refused, and nothing is made where it leads.
+func TestKeyLogFollowsNoLink(t *testing.T) {
+	dir := t.TempDir()
+	target, link := filepath.Join(dir, "target"), filepath.Join(dir, "link")
+	if err := os.Symlink(target, link); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(keyLogVar, link)
+	if k, err := OpenKeyLog(Files{}, nil); k != nil || err == nil || !strings.Contains(err.Error(), "symbolic links") {
+		t.Errorf("got %v, %v", k, err)
+	}
+	if _, err := os.Lstat(target); !os.IsNotExist(err) {
+		t.Errorf("the target of the link: %v", err)
+	}
+}
+
 // TestKeyLogOfUsedFile: the files of the adapter are refused as a key log, by any name, and left as they are.
 func TestKeyLogOfUsedFile(t *testing.T) {
 	dir, credentials := t.TempDir(), t.TempDir()
@@ -83,7 +99,7 @@ func TestKeyLogOfUsedFile(t *testing.T) {
 		used Files
 		want string
 	}{
-		{key, Files{Key: key, Peers: peers}, "key file"}, {link, Files{Key: key}, "key file"}, {key, Files{Key: link}, "key file"},
+		{key, Files{Key: key, Peers: peers}, "key file"}, {key, Files{Key: link}, "key file"},
 		{peers, Files{Key: key, Peers: peers}, "file of peers"}, {hardLink, Files{Key: key, Peers: peers}, "file of peers"},
 		{passed, Files{Peers: peers}, "key file"}, {passed, Files{Key: key}, ""}, {peers, Files{Key: key}, ""},
 	} {

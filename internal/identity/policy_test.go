@@ -130,6 +130,24 @@ func TestBadPeers(t *testing.T) {
 	}
 }
 
+// TestNoKeyInErrors: an error quotes no key, nor the larger part of one, in the place of something else.
+func TestNoKeyInErrors(t *testing.T) {
+	whole, part := text(7), strings.TrimRight(text(7), "=")[:36]
+	for _, s := range []string{whole, part, "psk:" + part} {
+		for _, line := range []string{text(1) + " services=" + s, text(1) + " from=" + s, text(1) + " " + s, text(1) + " " + s + "=7", "x" + s} {
+			if _, err := parsePeers("peers", []byte(line)); err == nil || strings.Contains(err.Error(), part[:20]) {
+				t.Errorf("%s: %v", line, err)
+			}
+		}
+	}
+	if got, want := Redact("open "+whole+": no such file"), "open (a key): no such file"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if name := "/var/lib/datxdp/hosts/server/keys/current/datxdp.key"; Redact(name) != name {
+		t.Errorf("%s is hidden: %s", name, Redact(name))
+	}
+}
+
 // TestUnits: sizes are multiples of 1024.
 func TestUnits(t *testing.T) {
 	for text, want := range map[string]int64{"1": 1, "2K": 2048, "2KiB": 2048, "3M": 3 << 20, "3MiB": 3 << 20, "4G": 4 << 30, "8589934591GiB": 8589934591 << 30} {

@@ -103,7 +103,7 @@ func (f *Files) Source() string {
 	}
 	if dir := os.Getenv(credentialsVar); dir != "" {
 		name := filepath.Join(dir, credentialsFile)
-		if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) { // a link without a file is an error, not plaintext mode
 			return name
 		}
 	}

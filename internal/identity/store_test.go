@@ -50,6 +50,14 @@ func TestSources(t *testing.T) {
 	if _, err := Open(Files{}); err == nil {
 		t.Error("a credential that everybody may read is passed over")
 	}
+	lost := t.TempDir()
+	if err := os.Symlink(filepath.Join(lost, "nothing"), filepath.Join(lost, credentialsFile)); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(credentialsVar, lost)
+	if _, err := Open(Files{}); err == nil || errors.Is(err, ErrNoKey) {
+		t.Errorf("a credential that leads nowhere is passed over: %v", err)
+	}
 	t.Setenv(credentialsVar, "")
 	t.Setenv(KeyVariable, "x")
 	if _, err := Open(Files{}); err == nil || err.Error() != "DATXDP_KEY:1: not a private key: write 32 bytes in base64, which are 44 characters, not 1" {

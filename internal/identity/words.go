@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -54,16 +55,25 @@ func wordList() string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// maxQuote is the longest text that an error quotes. Keys are longer, with or without padding.
-const maxQuote = keyText - 2
+// likeKey matches a text that may be a misplaced key, or the larger part of one. keyInText matches a key within a text.
+var (
+	likeKey   = regexp.MustCompile(`^[0-9]*[A-Za-z+/][A-Za-z0-9+/]{19,}=*$`)
+	keyInText = regexp.MustCompile(`[A-Za-z0-9+/]{43}=`)
+)
 
-// quote returns a text for an error. It hides a text that may be a misplaced key.
+// quote returns a text for an error. It hides a text that may be a misplaced key. Keys are longer than maxQuote.
 func quote(s string) string {
-	if len(s) > maxQuote {
+	if len(s) > maxQuote || likeKey.MatchString(strings.TrimPrefix(s, secretPrefix)) {
 		return fmt.Sprintf("a text of %d characters", len(s))
 	}
 	return strconv.Quote(s)
 }
+
+// maxQuote is the longest text that an error quotes.
+const maxQuote = keyText - 2
+
+// Redact hides keys in a text for people, which may have one in the place of a file or a name.
+func Redact(s string) string { return keyInText.ReplaceAllString(s, "(a key)") }
 
 // maxName is the size of the longest name.
 const maxName = 40
