@@ -40,9 +40,9 @@ type ConnectConfig struct {
 	Flags       ConnectFlags  // ConnectMultipathRequired is ErrModelNotSupported
 	// PeerKey or PeerName says who the peer is, in secure mode only; at most one of them is set. PeerKey is the public key of
 	// the peer. PeerName is a name in the file of peers (Security.PeersFile), which has the public key or the shared secret.
-	// Without both, the peer is the one with the address in the file of peers: of all from= prefixes that contain the
-	// address, its line has the longest. If there is no such line, or more than one, ConnectWith returns
-	// ErrInvalidParameter. DupConnect connects to the peer of the other endpoint, and takes neither.
+	// Without both, the peer is the one with the address in the file of peers: the from= of its line names this very address,
+	// and not only a network of it. If there is no such line, or more than one, ConnectWith returns ErrInvalidParameter.
+	// DupConnect connects to the peer of the other endpoint, and takes neither.
 	PeerKey  PublicKey
 	PeerName string
 }

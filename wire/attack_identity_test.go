@@ -66,6 +66,27 @@ func TestAttack04AuthorisedOnPath(t *testing.T) {
 	}
 }
 
+// Attack 4: the attacker copies each Connect with another source port, and gets cookies for it. The attempt makes one request.
+func TestAttack04OtherSourcePort(t *testing.T) {
+	eachForm(t, func(t *testing.T, m *mitm) {
+		copies := m.addNode(netip.AddrPortFrom(m.a.addr.Addr(), 33333))
+		note := m.up.show
+		m.up.show = func(b []byte) {
+			note(b)
+			if typeOf(b) == proto.Connect {
+				m.inject(copies, m.b, b)
+			}
+		}
+		c := m.attempt([]byte("hello"))
+		m.until("the request", time.Second, func() bool { return len(m.b.arrived) > 0 })
+		m.run(3 * helloRetryMax)
+		if len(m.b.arrived) != 1 {
+			t.Errorf("%d requests", len(m.b.arrived))
+		}
+		m.welcome(c)
+	})
+}
+
 // TestSecureRejectForgotten: an answer that was lost, and that the server has forgotten, does not end an attempt: another cookie makes
 // another request.
 func TestSecureRejectForgotten(t *testing.T) {

@@ -37,7 +37,7 @@ type sealing struct {
 	opened    [1]link.Buf  // the packet in rx that is being handled
 	frames    []link.Buf   // the frames in which that packet arrived; nil while no packet in rx is handled
 	results   *results     // of jobs; nil in plaintext mode
-	used      usedConnects // Connects whose message 1 was opened
+	connects  usedConnects // Connects whose message 1 was opened
 }
 
 func newSealing(maxPacket int, caps *link.Caps) sealing {

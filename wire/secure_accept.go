@@ -3,6 +3,7 @@ package wire
 import (
 	"errors"
 	"hash/maphash"
+	"net/netip"
 	"slices"
 
 	"github.com/datxdp/datxdp/link"
@@ -64,8 +65,8 @@ func (e *Engine) handleSecureConnect(h *proto.Header, hi *proto.Hello, bufs []li
 	if !ok {
 		return e.challenge(h, hi, bufs, fresh)
 	}
-	e.used.turn(e.cookiePeriod())
-	unused, room := e.used.mayUse(key.connect, key.from.Addr())
+	e.connects.turn(e.cookiePeriod())
+	unused, room := e.connects.mayUse(key.connect, key.from.Addr())
 	switch {
 	case !unused:
 		return e.challenge(h, hi, bufs, other)
@@ -142,9 +143,10 @@ func (e *Engine) denyRequest(r *Request, why Denial) {
 // Connect of it, the answer to the first one is repeated.
 func (e *Engine) takeRequest(r *Request, denied error) {
 	connect := r.key
-	e.used.turn(e.cookiePeriod())
-	e.used.add(connect.connect, connect.from.Addr())
+	e.connects.turn(e.cookiePeriod())
+	e.connects.add(connect.connect, connect.from.Addr())
 	e.unlist(r)
+	r.key.from = netip.AddrPortFrom(connect.from.Addr(), r.From.Port()) // an attacker can copy a Connect with other source ports
 	r.key.connect = e.identityHash(r)
 	if first := e.requests[r.key]; first != nil {
 		if len(first.aliases) < maxOffers {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -132,18 +133,20 @@ func (p *Peer) Permit(from netip.Addr, service uint64, now time.Time) Verdict {
 	return Permitted
 }
 
-func (p *Peer) mayConnectFrom(a netip.Addr) bool { return p.from == nil || p.prefixLen(a) >= 0 }
+func (p *Peer) mayConnectFrom(a netip.Addr) bool {
+	return p.from == nil || slices.ContainsFunc(p.from, contains(a))
+}
 
-// prefixLen returns the length of the longest prefix of the peer that contains an address, or -1.
-func (p *Peer) prefixLen(a netip.Addr) int {
+// has reports whether from= names an address, and not only a network of it.
+func (p *Peer) has(a netip.Addr) bool {
+	in := contains(a)
+	return slices.ContainsFunc(p.from, func(prefix netip.Prefix) bool { return prefix.IsSingleIP() && in(prefix) })
+}
+
+// contains returns a function that reports whether a prefix contains an address.
+func contains(a netip.Addr) func(netip.Prefix) bool {
 	a = a.Unmap().WithZone("") // a prefix contains no address with a zone
-	longest := -1
-	for _, prefix := range p.from {
-		if prefix.Contains(a) {
-			longest = max(longest, prefix.Bits())
-		}
-	}
-	return longest
+	return func(prefix netip.Prefix) bool { return prefix.Contains(a) }
 }
 
 func (p *Peer) mayConnectTo(service uint64) bool {

@@ -26,22 +26,24 @@ func (p *Policy) Find(id ID) *Peer { return p.byID[id] }
 // it is the peer of the first line.
 func (p *Policy) FindName(name string) *Peer { return p.byName[name] }
 
-// FindAddress returns the peer that has an address: its line has the longest of all from= prefixes that contain the
-// address. If no line has such a prefix, or several have one of the same length, FindAddress returns their number
-// instead; of several lines with the same name it takes the first.
+// FindAddress returns the peer that has an address: its from= names this very address. A prefix does not count, because a
+// peer that may connect from a network could take over any address of it, and be taken for a server there. If no line
+// has the address, or several, FindAddress returns their number instead; of several lines with the same name it takes the
+// first.
 func (p *Policy) FindAddress(a netip.Addr) (peer *Peer, n int) {
-	longest := -1
 	for _, q := range p.peers {
-		switch bits := q.prefixLen(a); {
-		case bits < 0 || bits < longest:
-		case bits == longest && peer != nil && peer.name != "" && peer.name == q.name: // another key of the same host
-		case bits == longest:
-			peer, n = nil, n+1
+		switch {
+		case !q.has(a):
+		case n == 1 && peer.name != "" && peer.name == q.name: // another key of the same host
 		default:
-			peer, n, longest = q, 1, bits
+			peer = q
+			n++
 		}
 	}
-	return peer, n
+	if n != 1 {
+		return nil, n
+	}
+	return peer, 1
 }
 
 // Peers returns the peers in the order of the file. The caller does not change the slice.

@@ -234,18 +234,18 @@ func TestNextExpiry(t *testing.T) {
 	}
 }
 
-// TestFindAddress: an address belongs to the line with the longest prefix. Two lines with equally long prefixes, or a line
-// without from=, say nothing about an address.
+// TestFindAddress: an address belongs to the line that names it. A network that contains it, and a line without from=, say
+// nothing about it.
 func TestFindAddress(t *testing.T) {
 	p := policy(t, text(1)+" name=net from=10.0.0.0/8\n"+text(2)+" name=host from=192.0.2.1,10.1.2.3\n"+
-		text(3)+" name=one from=10.9.0.0/16,10.8.0.0/16\n"+text(4)+" name=other from=10.9.0.0/16\n"+
-		text(5)+" name=six from=fd00::/64\n"+text(6)+" name=any\n")
+		text(3)+" name=one from=10.9.0.1,10.8.0.1/32\n"+text(4)+" name=other from=10.9.0.1\n"+
+		text(5)+" name=six from=fd00::/64,fd00::7\n"+text(6)+" name=any\n")
 	for _, tc := range []struct {
 		address, want string
 		n             int
 	}{
-		{"10.200.0.1", "net", 1}, {"10.1.2.3", "host", 1}, {"::ffff:10.1.2.3", "host", 1}, {"10.8.0.1", "one", 1}, {"fd00::7%eth0", "six", 1},
-		{"10.9.0.1", "", 2}, {"198.51.100.1", "", 0}, {"fd01::7", "", 0},
+		{"10.1.2.3", "host", 1}, {"::ffff:10.1.2.3", "host", 1}, {"10.8.0.1", "one", 1}, {"fd00::7%eth0", "six", 1},
+		{"10.9.0.1", "", 2}, {"10.200.0.1", "", 0}, {"198.51.100.1", "", 0}, {"fd00::8", "", 0},
 	} {
 		name := ""
 		peer, n := p.FindAddress(netip.MustParseAddr(tc.address))

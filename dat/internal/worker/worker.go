@@ -74,8 +74,8 @@ func (w *Worker) raise() {
 
 // Bounds of the time that strangers take if half is set.
 const (
-	workTime = time.Millisecond      // work after which there is a rest
-	longWork = 20 * time.Millisecond // a longer job counts as this much: the host was stopped meanwhile
+	workTime = 200 * time.Microsecond // work after which there is a rest
+	longWork = 20 * time.Millisecond  // a longer job counts as this much: the host was stopped meanwhile
 )
 
 // run is the loop of the worker. After workTime of jobs of strangers it rests from them for as long as they have taken.
