@@ -87,6 +87,9 @@ func (p *private) read() ([]byte, error) {
 // of this process nor root. On Linux, an access list may name the user of this process: systemd passes credentials so.
 func ReadKeys(name string) (_ *Keys, err error) {
 	f, err := openPrivate(name, maxKeyFile, access)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("key file: %w: correct the name, or make the file with datbench keygen", err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("key file: %w", err)
 	}

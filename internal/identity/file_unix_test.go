@@ -89,7 +89,7 @@ func TestKinds(t *testing.T) {
 		dir:                          "key file: " + dir + ": not a regular file",
 		fifo:                         "key file: " + fifo + ": not a regular file",
 		large:                        "key file: " + large + ": 65537 bytes, and the most are 65536: this is another file",
-		dir + "/none":                "key file: open " + dir + "/none: no such file or directory",
+		dir + "/none":                "key file: open " + dir + "/none: no such file or directory: correct the name, or make the file with datbench keygen",
 		write(t, "empty", "", 0o600): "empty has no key: make a key file with datbench keygen",
 	} {
 		if _, err := ReadKeys(name); err == nil || !strings.HasSuffix(err.Error(), want) {

@@ -51,6 +51,9 @@ func ParsePublic(text string) (k handshake.PublicKey, err error) {
 
 // parseKeys reads the text of a key file.
 func parseKeys(file string, text []byte) (*Keys, error) {
+	if err := checkEncoding(text); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
 	k := &Keys{}
 	for n, fields := range lines(text) {
 		if err := k.add(fields); err != nil {
@@ -99,6 +102,16 @@ func decode(key *[handshake.KeySize]byte, text []byte) error {
 	copy(key[:], b[:])
 	if *key == ([handshake.KeySize]byte{}) {
 		return errors.New("all bytes are 0: make one with datbench keygen")
+	}
+	return nil
+}
+
+// checkEncoding returns an error for a text with a byte order mark. An editor does not show it.
+func checkEncoding(text []byte) error {
+	for _, mark := range []string{"\xef\xbb\xbf", "\xff\xfe", "\xfe\xff"} {
+		if bytes.HasPrefix(text, []byte(mark)) {
+			return errors.New("it begins with a byte order mark: save it as ASCII, or as UTF-8 without the mark")
+		}
 	}
 	return nil
 }

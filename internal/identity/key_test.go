@@ -51,6 +51,8 @@ func TestBadKeys(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"empty", "", "k has no key: make a key file with datbench keygen"},
 		{"comment", "# " + text(1), "k has no key: make a key file with datbench keygen"},
+		{"UTF-8 with a mark", "\xef\xbb\xbf" + text(1), "k: it begins with a byte order mark: save it as ASCII, or as UTF-8 without the mark"},
+		{"UTF-16", "\xff\xfeA\x00", "k: it begins with a byte order mark: save it as ASCII, or as UTF-8 without the mark"},
 		{"short", "\n" + text(1)[:20], "k:2: not a private key: write 32 bytes in base64, which are 44 characters, not 20"},
 		{"damaged", strings.Replace(text(1), "B", "!", 1), "k:1: not a private key: write 32 bytes in base64; this text is damaged"},
 		{"31 bytes", strings.Repeat("A", 42) + "==", "k:1: not a private key: write 32 bytes in base64; this text is damaged"},

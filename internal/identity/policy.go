@@ -54,6 +54,9 @@ func (p *Policy) FindShared(id handshake.KeyID) *Peer { return p.shared[id] }
 
 // parsePeers reads the text of a file of peers.
 func parsePeers(file string, text []byte) (*Policy, error) {
+	if err := checkEncoding(text); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
 	p := &Policy{nil, map[ID]*Peer{}, map[string]*Peer{}, map[handshake.KeyID]*Peer{}}
 	for n, fields := range lines(text) {
 		peer, err := parsePeer(fields)

@@ -80,6 +80,14 @@ func TestSharedSecrets(t *testing.T) {
 	}
 }
 
+// TestByteOrderMark: the error names a mark that an editor does not show.
+func TestByteOrderMark(t *testing.T) {
+	_, err := parsePeers("p", []byte("\xef\xbb\xbf"+text(1)))
+	if want := "p: it begins with a byte order mark: save it as ASCII, or as UTF-8 without the mark"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 func TestBadPeers(t *testing.T) {
 	const begins = "a line begins with a public key, or psk: and a secret: "
 	tests := []struct{ name, text, want string }{
@@ -95,9 +103,9 @@ func TestBadPeers(t *testing.T) {
 		{"twice", text(1) + " rate=1 rate=1", "rate= is there twice: write it once"},
 		{"bad name", text(1) + " name=a\"b", `name=: "a\"b" is not a name: write at most 40 letters, digits and - _ . : @`},
 		{"long name", text(1) + " name=" + text(2), "name=: a text of 44 characters is not a name: write at most 40 letters, digits and - _ . : @"},
-		{"no address", text(1) + " from=10.0.0.0/8,web-1", `from=: "web-1" is not an address or a prefix: write them as 10.0.0.1 or fd00::/8, with commas between`},
-		{"end of list", text(1) + " from=10.0.0.0/8,", `from=: "" is not an address or a prefix: write them as 10.0.0.1 or fd00::/8, with commas between`},
-		{"zone", text(1) + " from=fe80::1%eth0", `from=: "fe80::1%eth0" is not an address or a prefix: write them as 10.0.0.1 or fd00::/8, with commas between`},
+		{"no address", text(1) + " from=10.0.0.0/8,web-1", `from=: "web-1" is not an address or a prefix: write them as 10.0.0.1 or fd00::/8, with commas and no spaces between`},
+		{"end of list", text(1) + " from=10.0.0.0/8,", `from=: "" is not an address or a prefix: write them as 10.0.0.1 or fd00::/8, with commas and no spaces between`},
+		{"zone", text(1) + " from=fe80::1%eth0", `from=: "fe80::1%eth0" is not an address or a prefix: write them as 10.0.0.1 or fd00::/8, with commas and no spaces between`},
 		{"bits", text(1) + " from=10.0.0.1/8", `from=: "10.0.0.1/8" has bits beyond the prefix: write 10.0.0.0/8`},
 		{"mapped", text(1) + " from=::ffff:10.0.0.1", `from=: "::ffff:10.0.0.1" has an IPv4 address in IPv6 form: write it as 10.0.0.0/8`},
 		{"service", text(1) + " services=http", `services=: "http" is not a connection qualifier: write numbers and ranges as 7,100-199,0x4d`},

@@ -109,7 +109,7 @@ func parsePrefix(v string) (netip.Prefix, error) {
 	}
 	switch {
 	case err != nil:
-		return prefix, fmt.Errorf("%s is not an address or a prefix: write them as 10.0.0.1 or fd00::/8, with commas between", quote(v))
+		return prefix, fmt.Errorf("%s is not an address or a prefix: write them as 10.0.0.1 or fd00::/8, with commas and no spaces between", quote(v))
 	case prefix.Addr().Is4In6():
 		return prefix, fmt.Errorf("%s has an IPv4 address in IPv6 form: write it as 10.0.0.0/8", quote(v))
 	case prefix != prefix.Masked():
