@@ -35,6 +35,22 @@ func (o *Options) warner() *slog.Logger {
 // connectionEvent is the bit that is set in the numbers of all connection events, and in no others.
 const connectionEvent = EventEstablished &^ 1
 
+// hint returns what to look at after an attempt to connect has failed. A reason that says more than the event decides.
+func (ev *Event) hint() string {
+	if h := notConnectedBecause[ev.BreakReason]; h != "" {
+		return h
+	}
+	return notConnected[ev.Number]
+}
+
+// notConnectedBecause has the hints for reasons of secure mode, for which those of the events are wrong.
+var notConnectedBecause = map[BreakReason]string{
+	BreakHandshake: "the log and datxdp_handshakes_denied_total of the peer say why; the line of this host there may be missing, expired or for another address",
+	BreakResources: "the peer serves its share of connections for this address; in secure mode, connections= or bytes= of the line of this host may be the limit",
+	BreakSecure:    "open the adapter with key=FILE, and name the peer in peers=FILE",
+	BreakOption:    "if this end has a key, the peer is in plaintext mode",
+}
+
 // notConnected has a hint for each event that ends an attempt to connect.
 var notConnected = map[EventNumber]string{
 	EventPeerRejected:          "the peer's program rejected the request",
@@ -67,7 +83,7 @@ func (ev *Event) log() {
 		if ev.BreakReason != 0 {
 			reason = ev.BreakReason
 		}
-		attrs = append(attrs, "reason", reason, "hint", notConnected[ev.Number])
+		attrs = append(attrs, "reason", reason, "hint", ev.hint())
 	}
 	log.Log(context.Background(), level, message, attrs...)
 }

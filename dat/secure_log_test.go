@@ -70,3 +70,27 @@ func TestRefusedHandshakeIsLogged(t *testing.T) {
 		})
 	}
 }
+
+// TestHintOfSecureMode: the log of a refused requester says what to look at. The hints of the events, such as a firewall,
+// would be wrong.
+func TestHintOfSecureMode(t *testing.T) {
+	k := newKeyring(t)
+	var log syncBuffer
+	o := k.options("alice", k.line("bob", ""))
+	o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	n := newSim(t)
+	a, b := newHost(t, n, 0, o), newHost(t, n, 1, k.options("bob", k.line("alice", "connections=1")))
+	b.listen(testQual, 64)
+	x := a.point(nil)
+	x.dialAs(b, refusedAfter, k.publicOf("carol"), "")
+	x.expect(EventTimedOut)
+	a.joins(b)
+	y := a.point(nil)
+	y.dialAs(b, patience, k.publicOf("bob"), "")
+	y.expect(EventNonPeerRejected)
+	for _, want := range []string{"may be missing, expired or for another address", "connections= or bytes= of the line of this host may be the limit"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log says %q, want %q", log.String(), want)
+		}
+	}
+}
