@@ -14,11 +14,12 @@ func TestSecureRun(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
 	public := map[string]string{}
-	for _, host := range []string{"server", "client", "stranger"} {
+	for _, host := range []string{"server", "client", "stranger", "reader", "single", "other"} {
 		public[host] = strings.TrimSpace(inProcess(t, "keygen", file(host)).stdout)
 	}
 	for name, text := range map[string]string{
-		"server.peers": public["client"] + " name=client\n",
+		"server.peers": public["client"] + " name=client\n" + public["reader"] + " memory=read\n" +
+			public["single"] + " connections=1\n" + public["other"] + " services=7\n",
 		"client.peers": public["server"] + " name=server from=127.0.0.31\n",
 	} {
 		if err := os.WriteFile(file(name), []byte(text), 0o600); err != nil {
@@ -40,7 +41,11 @@ func TestSecureRun(t *testing.T) {
 		{"127.0.0.31", []string{"--key", file("client"), "--peers", file("client.peers")}, ""},
 		{"127.0.0.31", []string{"--key", file("stranger"), "--peer-key", public["server"]}, "did not answer the handshake: its file of peers"},
 		{"127.0.0.31", []string{"--key", file("client"), "--peer-key", public["stranger"]}, "did not answer the handshake: its file of peers"},
-		{"127.0.0.31", []string{"--key", file("client")}, "0 lines of the file of peers have the address 127.0.0.31"},
+		{"127.0.0.31", []string{"--key", file("client")}, "check --key, --peers and --peer-key: dat: DAT_INVALID_PARAMETER: the adapter is in secure mode, " +
+			"and 0 lines of the file of peers have the address 127.0.0.31"},
+		{"127.0.0.31", []string{"--key", file("reader"), "--peer-key", public["server"], "--op", "write"}, "memory= of the line of this host"},
+		{"127.0.0.31", []string{"--key", file("single"), "--peer-key", public["server"], "--metric", "rate", "--connections", "2"}, "smaller connections= or bytes="},
+		{"127.0.0.31", []string{"--key", file("other"), "--peer-key", public["server"]}, "services= without 0x64617462656e6368, which is datbench"},
 		{"127.0.0.31", nil, "is in secure mode: give a key with --key"},
 		{"127.0.0.31", []string{"--peer-key", public["server"]}, "adapter in plaintext mode"},
 		{"127.0.0.33", []string{"--key", file("client"), "--peer-key", public["server"]}, "is in plaintext mode: start the server with --key"},

@@ -104,6 +104,9 @@ func (c *Conn) connectOne(s plan.Station, asked Ask) error {
 		config.PeerKey, config.PeerName = key, ""
 	}
 	if err := c.ep.ConnectWith(s.Peer, Qualifier, config); err != nil {
+		if errors.Is(err, dat.ErrInvalidParameter) && (c.row.Secure || s.PeerKey != "") {
+			return fmt.Errorf("the public key of %v is not known, check --key, --peers and --peer-key: %w", s.Peer, err)
+		}
 		return fmt.Errorf("%v cannot be reached from %s, check the address and its route: %w", s.Peer, s.IA, err)
 	}
 	for deadline := time.Now().Add(ConnectTimeout + plan.PeerTimeout); time.Now().Before(deadline) && c.ctx.Err() == nil; {
@@ -148,14 +151,22 @@ func (c *Conn) connected(s plan.Station) error {
 func (c *Conn) unanswered(s plan.Station) error {
 	reason := c.ev.BreakReason
 	if reason == dat.BreakHandshake {
-		return fmt.Errorf("%v did not answer the handshake: its file of peers (--peers) needs the line of this host, and its key has to be the one "+
-			"that --peer-key or the file of peers names here", s.Peer)
+		return fmt.Errorf("%v did not answer the handshake: its file of peers (--peers) needs the line of this host, not expired and with its address "+
+			"if it has from=, and its key has to be the one that --peer-key or the file of peers names here", s.Peer)
 	}
 	if reason == dat.BreakSecure {
 		return fmt.Errorf("%v is in secure mode: give a key with --key, and say who the server is with --peer-key", s.Peer)
 	}
 	if reason == dat.BreakOption {
 		return fmt.Errorf("%v is in plaintext mode: start the server with --key and --peers", s.Peer)
+	}
+	if reason == dat.BreakResources {
+		return fmt.Errorf("%v takes no more connections of this host: too many are open, or the line of this host in its file of peers has "+
+			"a smaller connections= or bytes=", s.Peer)
+	}
+	if reason == dat.BreakNoListener && c.row.Secure {
+		return fmt.Errorf("%w; or the line of this host in its file of peers has services= without %#x, which is datbench",
+			&AbsentError{s, "answers, but no datbench listens there"}, uint64(Qualifier))
 	}
 	if reason == dat.BreakPort {
 		return &AbsentError{s, "is there, but no program has the port"}

@@ -175,6 +175,9 @@ func (c *Conn) handle() error {
 	if c.ev.Status == dat.DTOFlushed || c.ev.Status == dat.DTOTransport {
 		return nil // a later event reports how the connection ended
 	}
+	if c.ev.Status == dat.DTORemoteAccess && c.row.Secure {
+		return fmt.Errorf("operation ended with %v: memory= of the line of this host in the server's file of peers may not permit it", c.ev.Status)
+	}
 	if c.ev.Status != dat.DTOSuccess {
 		return fmt.Errorf("operation ended with %v", c.ev.Status)
 	}
