@@ -82,7 +82,7 @@ func TestExamples(t *testing.T) {
 	t.Run("nobody", func(t *testing.T) {
 		t.Parallel() // clients wait for a long time
 		n := loopback("127.78.0")
-		labtest.Match(t, n.hosts[1].run(t, "", bin+"/echo", "--to", n.hosts[0].addr).Fails(), `echo: no connection to .*: is the server running there.*`)
+		labtest.Match(t, n.hosts[1].run(t, "", bin+"/echo", "--to", n.hosts[0].addr).Fails(), `echo: no connection to .*: dat: DAT_CONNECTION_EVENT_.*: is the server running there.*`)
 	})
 	for _, n := range append([]network{loopback("127.77.0")}, labs(t)...) {
 		t.Run(n.name, func(t *testing.T) {

@@ -214,7 +214,7 @@ func dial(ctx context.Context, ia *dat.IA, server netip.Addr) (*client, error) {
 		return nil, err
 	}
 	if ev.Number != dat.EventEstablished {
-		return nil, fmt.Errorf("no connection to %v: %v %q: is the server running there, and reachable?", server, ev.Number, ev.PrivateData)
+		return nil, fmt.Errorf("no connection to %v: %w %q: is the server running there, and reachable?", server, ev.Err(), ev.PrivateData)
 	}
 	return c, nil
 }

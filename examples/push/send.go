@@ -262,7 +262,7 @@ func (s *sender) handle(r *receiver, ev *dat.Event) error {
 	case ev.Number == dat.EventPeerRejected:
 		return fmt.Errorf("it refuses: %q", ev.PrivateData)
 	case ev.Number == dat.EventTimedOut, ev.Number == dat.EventNonPeerRejected, ev.Number == dat.EventUnreachable:
-		return fmt.Errorf("%v: is it receiving there, and nothing else just now?", ev.Number)
+		return fmt.Errorf("%w: is it receiving there, and nothing else just now?", ev.Err())
 	case ev.Status == dat.DTOFlushed: // the connection has ended, which the next event reports
 	case r.sum != nil && (ev.Number == dat.EventDisconnected || ev.Number == dat.EventBroken): // it has disconnected after its last message
 	case ev.Number != dat.EventDTOCompletion && ev.Number != dat.EventIBDTO || ev.Status != dat.DTOSuccess:
