@@ -26,7 +26,11 @@ func checkSecurity(_ context.Context, x *exam) []Finding {
 	}
 	store, err := identity.Open(files)
 	if err != nil {
-		return failure(err.Error(), "The adapter does not open.", "mend the file, or choose plaintext mode in a trusted network: insecure", "")
+		fix := "do what this says, or choose plaintext mode in a trusted network: insecure"
+		if x.keyFile+x.peersFile != "" {
+			fix = "do what this says, or choose plaintext mode in a trusted network: insecure in place of key= and peers="
+		}
+		return failure(err.Error(), "The adapter does not open.", fix, "")
 	}
 	defer store.Close()
 	return secureFindings(store.Current(), source, identity.CheckProcessor(), x.peersFile)
