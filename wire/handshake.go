@@ -54,20 +54,10 @@ func (e *Engine) Connect(c *Conn, d Dial) error {
 		e.link.Release(d.Path)
 		return ErrSecure
 	}
-	var p *permit
-	if e.secure {
-		p = newPermit(d.Requester.Grant())
-	}
-	rights, err := p.rights()
-	if err == nil {
-		err = c.attach(e, d.Path, d.Completions, e.now)
-	}
-	if err != nil {
-		releasePermit(&p)
+	if err := c.attachTo(e, &d); err != nil {
 		e.link.Release(d.Path)
 		return err
 	}
-	c.permit, c.peerRights = p, rights
 	c.peerAddr = addressOf(d.Host)
 	e.sched.join(c)
 	c.dial = dialState{qual: d.Qual, port: d.Port, private: slices.Clone(d.Private),
@@ -80,6 +70,24 @@ func (e *Engine) Connect(c *Conn, d Dial) error {
 	}
 	c.setState(Connecting)
 	c.sendConnect()
+	return nil
+}
+
+// attachTo adds the connection to an engine, with the grant of the server.
+func (c *Conn) attachTo(e *Engine, d *Dial) error {
+	var p *permit
+	if e.secure {
+		p = newPermit(d.Requester.Grant())
+	}
+	rights, err := p.rights()
+	if err == nil {
+		err = c.attach(e, d.Path, d.Completions, e.now)
+	}
+	if err != nil {
+		releasePermit(&p)
+		return err
+	}
+	c.permit, c.peerRights = p, rights
 	return nil
 }
 
@@ -214,7 +222,7 @@ func (e *Engine) newRequest(s Service, key requestKey, to netip.Addr, h *proto.H
 	from := netip.AddrPortFrom(key.from.Addr(), e.portOf(h, hi, key.from))
 	r := &Request{From: from, To: to, Qual: hi.Qual, Port: hi.Port, Private: slices.Clone(hi.Private),
 		ReadIn: int(hi.ReadIn), ReadOut: int(hi.ReadOut),
-		eng: e, service: s, connect: &connect{header: *h, hello: *hi}, key: key}
+		eng: e, service: s, connect: &connect{header: *h, hello: *hi}, requestKeys: requestKeys{key: key}}
 	r.connect.hello.Private, r.connect.hello.ServerKey, r.connect.hello.Noise = nil, nil, nil
 	e.requests[key] = r
 	e.halfOpen.addPlace(from.Addr())
@@ -276,50 +284,6 @@ func (e *Engine) replyHeader(bufs []link.Buf, asked *proto.Header, h *proto.Head
 	port := e.portOf(asked, &proto.Hello{}, e.link.Source(&bufs[0]))
 	h.Put(bufs[0].Data)
 	e.replyInFrame(bufs, port, 0)
-}
-
-// leaveHalfOpen stops counting a request as half-open.
-func (e *Engine) leaveHalfOpen(r *Request) {
-	if r.open {
-		return
-	}
-	r.open = true
-	if r.conn != nil {
-		r.conn.permit.confirm()
-	} else {
-		r.permit.confirm()
-	}
-	e.halfOpen.freePlace(r.From.Addr())
-	e.unconfirmed.remove(r)
-}
-
-// forget removes a request from the table. A later Connect then is a new request.
-func (e *Engine) forget(r *Request) {
-	e.leaveHalfOpen(r)
-	e.unlist(r)
-	r.gone = true
-	releasePermit(&r.permit)
-	r.sealed.forget()
-}
-
-// list puts a request into the table, under all of its keys.
-func (e *Engine) list(r *Request) {
-	e.requests[r.key] = r
-	for _, k := range r.aliases {
-		e.requests[k] = r
-	}
-}
-
-// unlist removes a request from the table.
-func (e *Engine) unlist(r *Request) {
-	if e.requests[r.key] == r {
-		delete(e.requests, r.key)
-	}
-	for _, k := range r.aliases {
-		if e.requests[k] == r {
-			delete(e.requests, k)
-		}
-	}
 }
 
 // handleAnswer dispatches the peer's answers to Connect: Accept, Reject, Challenge and Versions.

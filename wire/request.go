@@ -34,18 +34,28 @@ type Request struct {
 	// User belongs to the service; the engine does not read it.
 	User any
 
-	eng       *Engine
-	service   Service // service that got the request
-	key       requestKey
-	aliases   []requestKey     // secure mode: keys with the hashes of its Connects
+	eng     *Engine
+	service Service // service that got the request
+	requestKeys
 	connect   *connect         // the Connect; nil once the request is accepted or rejected
 	conn      *Conn            // connection that accepted the request; nil while undecided
 	open      bool             // no longer counted as half-open
 	places    [3]*list.Element // in the lists of unconfirmed, in the order of Request.lists
 	gone      bool             // rejected, forgotten or handed off
 	rejection *rejection       // the Reject; nil unless the request is rejected
-	sealed    *sealedRequest   // handshake in secure mode; nil in plaintext mode
-	permit    *permit          // secure mode; nil in plaintext mode, and once a connection or nobody has it
+	authentication
+}
+
+// requestKeys are the keys of a request in the table.
+type requestKeys struct {
+	key     requestKey
+	aliases []requestKey // secure mode: keys with the hashes of its Connects
+}
+
+// authentication is what secure mode knows of a requester.
+type authentication struct {
+	sealed *sealedRequest // the handshake; nil in plaintext mode
+	permit *permit        // nil in plaintext mode, and once a connection or nobody has it
 }
 
 // connect is the Connect packet of an unanswered request, without the private data.
