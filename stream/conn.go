@@ -168,6 +168,9 @@ func (c *Conn) handle(ev *dat.Event) {
 func (c *Conn) transferred(ev *dat.Event) (err error) {
 	switch ev.Op {
 	case dat.DTOReceiveImm:
+		if ev.Length == 0 && ev.Imm == 0 { // without data, a credit is sent only if creditDue
+			return errProtocol
+		}
 		if err = c.out.credit(parseCredit(ev.Imm)); err != nil {
 			return err
 		}

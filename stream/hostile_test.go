@@ -73,7 +73,7 @@ var hostileActs = []struct {
 	}},
 	{"flood", func(h *hostile) {
 		for range hostileDepth {
-			h.write(0, 0, 0)
+			h.data(1)
 		}
 	}},
 	{"pause", func(h *hostile) { runtime.Gosched() }},
@@ -230,6 +230,7 @@ func TestHostileErrors(t *testing.T) {
 		{[]string{"long switch"}, errProtocol},
 		{[]string{"unknown message"}, errProtocol},
 		{[]string{"empty message"}, errProtocol},
+		{[]string{"credit of nothing"}, errProtocol},
 		{[]string{"credit of everything"}, errProtocol},
 		{[]string{"long message"}, syscall.ECONNRESET},
 		{[]string{"data behind the ring"}, syscall.ECONNRESET},
@@ -274,13 +275,14 @@ func TestHostileFlood(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				hc.h.write(0, 0, 0)
+				hc.h.write(hc.h.at%uint64(hc.h.ring.size), 1, 0)
+				hc.h.at++
 			}
 		}
 	})
 	for range 10 {
 		check(t, x.SetReadDeadline(time.Now().Add(time.Millisecond)))
-		if _, err := x.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		if _, err := io.Copy(io.Discard, onlyReader{x}); !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Fatal(err)
 		}
 	}
