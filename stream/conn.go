@@ -200,10 +200,9 @@ func (c *Conn) transferred(ev *dat.Event) (err error) {
 func (c *Conn) control(m control) error {
 	switch m.kind {
 	case controlRing:
-		if c.out.next.size > 0 {
-			return errProtocol
+		if err := c.out.announced(m.ring); err != nil {
+			return err
 		}
-		c.out.next = m.ring
 		c.stack.keepTidy(c)
 	case controlSwitch:
 		if c.out.announce { // the peer cannot know the ring yet

@@ -33,6 +33,40 @@ func TestSwitchBeforeAnnouncement(t *testing.T) {
 	}
 }
 
+// TestRingsWithoutData: a peer that announces one ring after the other, and gets no data between them, ends its stream
+// with the third. After data, it may announce two again: a larger ring, and the first size when it is idle.
+func TestRingsWithoutData(t *testing.T) {
+	hc := newHostileCase(t)
+	x := hc.connect(t, false)
+	announce := func() {
+		hc.h.control(control{controlRing, remoteRing{hc.h.mem.RMRContext(), hc.h.mem.Address(), minPeerRing}})
+	}
+	read := func() error { // until the byte, which is sent after the ring, has come
+		hc.h.data(1)
+		_, err := x.Read(make([]byte, 1))
+		return err
+	}
+	for range 3 {
+		for range maxUnusedRings {
+			announce()
+			check(t, read())
+		}
+		_, err := x.Write([]byte("x"))
+		check(t, err)
+	}
+	for range maxUnusedRings {
+		announce()
+		check(t, read())
+	}
+	announce()
+	if _, err := x.Read(make([]byte, 1)); !errors.Is(err, errProtocol) {
+		t.Errorf("Read after %d rings: %v, want %v", maxUnusedRings+1, err, errProtocol)
+	}
+	hc.h.end()
+	_ = x.Close()
+	hc.left(t)
+}
+
 // hostileActs are messages that are wrong always, or in the wrong order, or never.
 var hostileActs = []struct {
 	name string

@@ -16,6 +16,9 @@ const (
 	// most 7 are needed: a credit for messages, three credits for bytes (two for those of an old ring, one for those of
 	// the next), and one each of controlRing, controlSwitch and controlEnd.
 	maxControls = 7
+	// maxUnusedRings is the number of rings that the peer may announce in succession without a data message between them.
+	// The peer announces a larger ring when bytes have half filled the last one, and the first size again when it is idle.
+	maxUnusedRings = 2
 	// maxMessage is the size of the largest data message in bytes.
 	maxMessage = 128 << 10
 
@@ -35,6 +38,7 @@ type outbox struct {
 
 	peer     window
 	next     remoteRing // the ring that the peer has announced; size is 0 for none
+	unused   int        // rings that the peer has announced since the last data message
 	messages uint32     // data messages without credit
 	posts    int        // data messages without completion
 
@@ -68,6 +72,16 @@ func (b *outbox) credit(c credit) error {
 	}
 	b.messages -= c.messages
 	b.peer.consumed += c.consumed
+	return nil
+}
+
+// announced takes a ring that the peer has announced.
+func (b *outbox) announced(r remoteRing) error {
+	if b.next.size > 0 || b.unused == maxUnusedRings {
+		return errProtocol
+	}
+	b.next = r
+	b.unused++
 	return nil
 }
 
@@ -196,6 +210,7 @@ func (c *Conn) flush() {
 			return
 		}
 		b.posted = cookie
+		b.unused = 0
 		b.messages++
 		b.posts++
 	}
