@@ -30,6 +30,7 @@ var _ [headRoom - headers6]struct{} // compile-time check: the largest header th
 
 const (
 	typeIPv4, typeIPv6, typeVLAN, typeQinQ = 0x0800, 0x86dd, 0x8100, 0x88a8
+	groupBit                               = 1      // in the first byte of a MAC address
 	vlanID                                 = 0x0fff // VLAN ID in the tag; ID 0 carries a priority only
 
 	protocolUDP  = 17
@@ -52,11 +53,11 @@ type layout struct {
 
 // parse reads the headers at the beginning of a packet. b is the packet's first frame. total is the size of the whole
 // packet in bytes; parse checks every length against it. ok is true for UDP without fragmentation, with a non-zero TTL
-// and, over IPv4, with a correct header checksum. The packet may have a VLAN tag with ID 0, which gives only a
+// and, over IPv4, with a correct header checksum. The source MAC address must not be a group address (IEEE 802). The packet may have a VLAN tag with ID 0, which gives only a
 // priority. With another ID it belongs to another network, and ok is false. parse does not verify the UDP checksum,
 // because packets between interfaces of one host have only a partial checksum.
 func parse(b []byte, total int) (l layout, ok bool) {
-	if len(b) < headers4 {
+	if len(b) < headers4 || b[ethSrc]&groupBit != 0 {
 		return l, false
 	}
 	l.ip = ethSize

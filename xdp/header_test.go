@@ -93,6 +93,8 @@ func TestParseRejects(t *testing.T) {
 		"empty":                nil,
 		"Ethernet only":        good[:14],
 		"cut in UDP":           good[:41],
+		"broadcast source":     edit(good, ethSrc, 0xff),
+		"v6 multicast source":  edit(good6, ethSrc, 0x33),
 		"another ether type":   edit(good, ethType+1, 6),
 		"version 5":            edit(good, ethSize, 0x55),
 		"header of 16 bytes":   edit(good, ethSize, 0x44),

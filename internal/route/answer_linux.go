@@ -27,7 +27,7 @@ func newAnswering() answering {
 // IP address, which may be forged, and ethSource is its source MAC address. ok is false if there is no route to dst
 // through the interface, or while the neighbour is unknown. An unknown neighbour is resolved in the background at a
 // limited rate, so that a later call finds it. A neighbour that has confirmed its address to a probe is known at once, and
-// is resolved first.
+// is resolved first. A claim is ignored if ethSource is a group address or zero, which no station has.
 //
 // Answer makes no system call, takes no lock and allocates nothing. Any goroutine may call it.
 func (t *Table) Answer(dst netip.Addr, ethSource [6]byte) (mac [6]byte, ok bool) {
@@ -37,9 +37,10 @@ func (t *Table) Answer(dst netip.Addr, ethSource [6]byte) (mac [6]byte, ok bool)
 	}
 	e := t.macs.find(via)
 	if e == nil || e.expired() {
-		if via == dst {
+		switch {
+		case via == dst && isStation(ethSource):
 			t.claims.put(via, ethSource)
-		} else {
+		case via != dst:
 			t.confirmed.put(via, ethSource) // a gateway is in the routing table, so its address is not forged
 		}
 		return mac, false
@@ -49,6 +50,10 @@ func (t *Table) Answer(dst netip.Addr, ethSource [6]byte) (mac [6]byte, ok bool)
 	}
 	return e.mac, true
 }
+
+// isStation reports whether a MAC address can be that of one station (IEEE 802: neither zero nor a group address). A
+// probe to a group address would reach all its members.
+func isStation(mac [6]byte) bool { return mac[0]&1 == 0 && mac != [6]byte{} }
 
 // resolve asks the kernel to resolve the neighbours that Answer did not know. A token bucket limits the rate, because
 // every forged address occupies an entry of the kernel's neighbour table for some time.

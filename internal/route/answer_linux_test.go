@@ -196,6 +196,36 @@ func TestConfirmedAddressExpires(t *testing.T) {
 	}
 }
 
+// A claim whose source is a group address or zero is not probed: the probe would reach every host of the segment. The
+// kernel is not asked either.
+func TestClaimsOfGroupsAreIgnored(t *testing.T) {
+	table := &Table{answering: newAnswering()}
+	p := &prefixes{gateways: make(map[netip.Prefix]gateway)}
+	p.add(netip.MustParsePrefix("10.73.0.0/24"), gateway{})
+	p.add(netip.MustParsePrefix("fd73::/64"), gateway{})
+	table.prefixes.Store(p)
+	for _, dst := range []netip.Addr{netip.MustParseAddr("10.73.0.99"), netip.MustParseAddr("fd73::99")} {
+		for mac, want := range map[[6]byte]bool{
+			{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}: false,
+			{1, 0, 0x5e, 0, 0, 1}:                false,
+			{0x33, 0x33, 0, 0, 0, 1}:             false,
+			{}:                                   false,
+			{0, 0, 0, 0, 0, 1}:                   true,
+			{2, 0x73}:                            true,
+		} {
+			if _, ok := table.Answer(dst, mac); ok {
+				t.Fatalf("%v is known", dst)
+			}
+			if at, from, ok := table.claims.take(); ok != want || ok && (at != dst || from != mac) {
+				t.Errorf("claim of %v at %x: %v at %x, %t; want %t", dst, mac, at, from, ok, want)
+			}
+		}
+	}
+	if addr, _, ok := table.confirmed.take(); ok {
+		t.Errorf("the kernel is to resolve %v", addr)
+	}
+}
+
 // Answer allocates no memory, whether it knows the neighbour or not.
 func TestAnswerDoesNotAllocate(t *testing.T) {
 	w := newWorld(t)
