@@ -205,13 +205,15 @@ const (
 	maxRejected = 256
 
 	// replyBurst is the number of tokens in a full bucket for stateless replies (see replyLimiter). replyPeriod is the
-	// time in which an empty bucket fills.
-	replyBurst  = 64
+	// time in which an empty bucket fills. A peer notices a restart by two Resets. In a flood of 60,000 packets/s of
+	// unknown connections, 256 tokens answer a packet with a probability of 0.4; with 64 tokens, the probability was 0.1,
+	// and every third peer noticed the restart after a second or later.
+	replyBurst  = 256
 	replyPeriod = 10 * time.Millisecond
 	// replyShare and replyPrefix divide the tokens of one replyPeriod. An address gets another token only while it has
-	// taken fewer than replyShare × the number of tokens left. So an address that is alone gets 22 of 64 tokens. A
+	// taken fewer than replyShare × the number of tokens left. So an address that is alone gets 86 of 256 tokens. A
 	// network gets another token only while it has taken fewer than replyPrefix × the number of tokens left. So a
-	// network that is alone gets 32.
+	// network that is alone gets 128.
 	replyShare  = 1.0 / 2
 	replyPrefix = 1
 
