@@ -75,6 +75,7 @@ func TestSecurityNumbers(t *testing.T) {
 		"time for which the Connects of an address with more wrong keys are dropped":                                     fmt.Sprintf("%s, doubling to %s", span(guessDelay), span(maxGuessDelay)),
 		"remembered addresses with wrong keys; remembered networks with wrong keys":                                      fmt.Sprint(maxGuessers),
 		"path MTU probes of one size":                                                                                    fmt.Sprintf("%d; none to a peer that has been silent since the last probe", pmtu.Tries),
+		"Acks to idle peers because of a burst that looks like the end of a suspension":                                  fmt.Sprintf("as many as the burst has packets from peers, once in %s", span(resumeAckPause)),
 		"packets outstanding on a connection":                                                                            fmt.Sprint(maxWindow),
 		"keep-alives to a silent peer before its connection breaks":                                                      fmt.Sprint(keepAliveProbes),
 		"silence of a peer before its connection breaks":                                                                 fmt.Sprintf("%s with outstanding data, %s without", span(limits.GiveUp), span(limits.KeepAlive+limits.GiveUp)),

@@ -79,7 +79,7 @@ const (
 	// catchUp has passed, whichever comes first.
 	suspendTime = 100 * time.Millisecond
 	catchUp     = 100 * time.Millisecond
-	// After a suspension, every connection sends one Ack. The engine sends resumeAckBatch of these Acks per
+	// After a suspension, every connection sends one Ack (but see suspend.go). The engine sends resumeAckBatch of these Acks per
 	// resumeAckEvery.
 	resumeAckBatch = 32
 	resumeAckEvery = time.Millisecond

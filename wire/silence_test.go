@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/datxdp/datxdp/internal/simlink"
+	"github.com/datxdp/datxdp/link"
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
@@ -203,6 +204,39 @@ func TestAttack22BurstsAreNoStall(t *testing.T) {
 	}
 	if s.victim.eng.suspension.endedAt != 0 {
 		t.Error("the engine was taken for stopped")
+	}
+}
+
+// Attack 22: a peer imitates suspensions: it sends a burst of Acks each time that the engine was idle for suspendTime and
+// resumeAckPause is over. The engine must send at most as many Acks as it has received, not one to each peer.
+func TestAttack22BurstsAreNotAmplified(t *testing.T) {
+	const bursts = 5
+	for _, burst := range []int{maxReceive, 100, 2 * crowdSize} {
+		c := newCrowd(t)
+		cb := c.ends[1][0]
+		path := c.ends[0][0].path
+		c.play(time.Second, false)
+		for i := range bursts {
+			before := c.server.eng.stats.TxPackets
+			for range burst {
+				var b [1]link.Buf
+				if c.client.link.Alloc(b[:]) != 1 {
+					t.Fatal("no frame")
+				}
+				raw := packetOf(proto.Header{Type: proto.Ack, CID: cb.cid, Tag: cb.tag, PSN: cb.recv.nextPSN, Ack: cb.sent.Una}, nil)
+				b[0].Data, b[0].Path = b[0].Data[:copy(b[0].Data, raw)], path
+				c.client.link.Send(b[:])
+			}
+			c.net.Advance(c.net.Now() + int64(time.Millisecond)) // all of them arrive before the next Poll
+			c.play(resumeAckPause+suspendTime, false)
+			n := c.server.eng.stats.TxPackets - before
+			if n == 0 {
+				t.Error("the engine was not taken for suspended: the test tests nothing")
+			}
+			if n > uint64(min(burst, crowdSize)) {
+				t.Errorf("burst %d: %d packets caused %d packets", i, burst, n)
+			}
+		}
 	}
 }
 

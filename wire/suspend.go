@@ -11,8 +11,9 @@ import "time"
 // If no timer was due for a long time, the next Poll cannot know whether the engine was suspended or just idle. Many
 // waiting packets suggest a suspension. So if such a Poll finds a full batch of packets, and at least half of them are
 // from peers, the engine reads all packets before it runs timers, and sends Acks. It does so at most once in
-// resumeAckPause. In this case, the time since the last Poll counts as silence of the peers. Otherwise a peer could imitate
-// suspensions with bursts of packets. Its connection would then never time out.
+// resumeAckPause. A peer can imitate such a suspension with a burst of packets. Therefore the engine then sends at most as
+// many Acks as it has read packets from peers, and the time since the last Poll counts as silence of the peers. Otherwise
+// a burst could cause an Ack to each of thousands of peers, and the connection of the peer would never time out.
 
 // suspension is the state of an engine for detecting and handling suspensions.
 type suspension struct {
@@ -22,6 +23,7 @@ type suspension struct {
 	endedAt  Time   // when the last suspension ended
 	catchUp  bool   // the engine reads the packets that arrived during the suspension; timers wait
 	toAck    int    // number of slots of the connection table whose peers still get an Ack
+	maxAcks  int    // largest number of Acks that these peers get
 	nextAck  Time   // when the next batch of Acks leaves
 	history  suspensions
 }
@@ -35,14 +37,14 @@ func (e *Engine) detectSuspend(now Time) {
 	}
 	if at, ok := e.timers.next(); ok && now.Sub(at) >= suspendTime {
 		s.history.add(now, now.Sub(max(at, e.now)))
-		e.resumed(now)
+		e.resumed(now, len(e.table.slots))
 	}
 }
 
-// resumed begins to read the backlog of the link, and schedules an Ack for each peer.
-func (e *Engine) resumed(now Time) {
+// resumed begins to read the backlog of the link, and schedules an Ack for each peer, up to maxAcks.
+func (e *Engine) resumed(now Time, maxAcks int) {
 	s := &e.suspension
-	s.endedAt, s.catchUp, s.toAck, s.nextAck = now, true, len(e.table.slots), 0
+	s.endedAt, s.catchUp, s.toAck, s.maxAcks, s.nextAck = now, true, len(e.table.slots), maxAcks, 0
 }
 
 // catchingUp reports whether timers must wait until the next Poll. After a suspension they wait while every Poll
@@ -52,25 +54,32 @@ func (e *Engine) catchingUp(received int) bool {
 	s := &e.suspension
 	full := received >= maxReceive
 	if s.isLate && full && !s.catchUp && s.rxPeers-s.rxBefore >= maxReceive/2 && e.now.Sub(s.endedAt) >= resumeAckPause {
-		e.resumed(e.now)
+		e.resumed(e.now, 0)
+	}
+	if s.catchUp {
+		s.maxAcks += int(s.rxPeers - s.rxBefore)
 	}
 	s.catchUp = s.catchUp && full && e.now.Sub(s.endedAt) < catchUp
 	return s.catchUp
 }
 
-// ackAllPeers sends an Ack on the next resumeAckBatch connections after a suspension.
+// ackAllPeers sends an Ack on the next resumeAckBatch connections after a suspension, until maxAcks are sent.
 func (e *Engine) ackAllPeers() {
 	s := &e.suspension
 	if s.catchUp || e.now < s.nextAck {
 		return
 	}
-	for n := 0; s.toAck > 0 && n < resumeAckBatch; s.toAck-- {
+	for n := 0; s.toAck > 0 && s.maxAcks > 0 && n < resumeAckBatch; s.toAck-- {
 		if c := e.table.slots[s.toAck-1].conn; c != nil && c.alive() {
 			if !c.sendAck(0) {
 				break // the link has no frame; the next batch continues here
 			}
 			n++
+			s.maxAcks--
 		}
+	}
+	if s.maxAcks == 0 {
+		s.toAck = 0
 	}
 	s.nextAck = e.now.Add(resumeAckEvery)
 }
