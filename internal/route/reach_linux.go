@@ -227,9 +227,8 @@ func (r *Reach) keep() {
 		if !pause(r.done, max(settle, time.Until(lookups.paid))) {
 			return
 		}
-		began := time.Now()
-		_ = r.readRoutes() // on an error the known state stays
-		lookups.charge(began, time.Now())
+		cost := costOf(func() { _ = r.readRoutes() }) // on an error the known state stays
+		lookups.charge(cost, time.Now())
 	}
 }
 

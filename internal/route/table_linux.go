@@ -217,7 +217,6 @@ func (t *Table) lookupAt() time.Time { return later(t.routesAt, t.lookups.paid) 
 // kernel report changes of addresses and routes, with router advertisements (RFC 4861 §4.2). So the processor time of the
 // lookups is limited.
 func (t *Table) lookupDue(now time.Time) {
-	began := time.Now()
 	t.mu.Lock()
 	due := !now.Before(t.lookupAt())
 	var all []netip.Addr
@@ -231,13 +230,15 @@ func (t *Table) lookupDue(now time.Time) {
 	if !due {
 		return
 	}
-	t.readAddrs(now)
-	_ = t.readPrefixes() // if the kernel did not answer, the known state stays
-	for _, dst := range all {
-		t.learn(dst, true)
-	}
+	cost := costOf(func() {
+		t.readAddrs(now)
+		_ = t.readPrefixes() // if the kernel did not answer, the known state stays
+		for _, dst := range all {
+			t.learn(dst, true)
+		}
+	})
 	t.mu.Lock()
-	t.lookups.charge(began, time.Now())
+	t.lookups.charge(cost, time.Now())
 	t.mu.Unlock()
 }
 

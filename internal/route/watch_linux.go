@@ -39,9 +39,7 @@ func follow(events *nl.NetlinkSocket, done <-chan struct{}, apply func(*syscall.
 		case errors.Is(err, os.ErrClosed):
 			return
 		case err != nil: // ENOBUFS
-			began := time.Now()
-			lost()
-			resyncs.charge(began, time.Now())
+			resyncs.charge(costOf(lost), time.Now())
 			pause(done, time.Until(resyncs.paid)) // messages that are lost in this time cause the next call
 		case from.Pid == nl.PidKernel:
 			for i := range messages {
