@@ -19,13 +19,14 @@ func Serve(ctx context.Context, ia *dat.IA, evd *dat.EVD, program string, servic
 	if err != nil {
 		return err
 	}
+	errs := Errors{Out: os.Stderr}
 	fmt.Printf("serving on %v (%s)\n", about.Address, about.Mode)
 	for ev, err := range evd.Events(ctx) {
 		if err != nil {
 			return err
 		}
 		if err := handle(ev); err != nil {
-			fmt.Fprintf(os.Stderr, "%s: %v\n", program, err)
+			errs.Print(fmt.Sprintf("%s: %v", program, err))
 		}
 	}
 	return nil

@@ -44,6 +44,10 @@ const cookieOfSum = 1
 // maxFiles is the largest number of files that are received at the same time. Each has memory for window chunks.
 const maxFiles = 16
 
+// maxRequests is the number of requests that may wait for the receiver. Beyond it the adapter rejects requests, so it is
+// larger than the number of requests that some hosts make at once.
+const maxRequests = 256
+
 // inbox counts the files that are being received, by their sender's host. A host may have as many as maxFiles has room
 // for (a dynamic threshold), so that a few hosts do not keep others out.
 type inbox struct {
@@ -92,6 +96,7 @@ func receive(ctx context.Context, ia *dat.IA, dir string, patience time.Duration
 	}
 	fmt.Printf("receiving on %v (%s) into %s\n", about.Address, about.Mode, dir)
 	box := inbox{files: map[netip.Addr]int{}}
+	errs := places.Errors{Out: os.Stderr}
 	var receiving sync.WaitGroup
 	defer receiving.Wait()
 	for ev, err := range requests.Events(ctx) {
@@ -106,13 +111,13 @@ func receive(ctx context.Context, ia *dat.IA, dir string, patience time.Duration
 		in, err := accept(ia, pz, dir, ev.CR)
 		if err != nil {
 			box.leave(host)
-			fmt.Fprintln(os.Stderr, "push:", err)
+			errs.Print(fmt.Sprint("push: ", err))
 			continue
 		}
 		in.patience = patience
 		receiving.Go(func() {
 			defer box.leave(host)
-			in.finish(ctx)
+			in.finish(ctx, &errs)
 		})
 	}
 	return nil
@@ -120,7 +125,7 @@ func receive(ctx context.Context, ia *dat.IA, dir string, patience time.Duration
 
 // listen returns the dispatcher that gets the requests of senders.
 func listen(ia *dat.IA) (*dat.EVD, error) {
-	requests, err := ia.CreateEVD(8, nil, dat.EVDCR)
+	requests, err := ia.CreateEVD(maxRequests, nil, dat.EVDCR)
 	if err != nil {
 		return nil, err
 	}
@@ -129,10 +134,10 @@ func listen(ia *dat.IA) (*dat.EVD, error) {
 }
 
 // finish receives the file and prints the result.
-func (in *incoming) finish(ctx context.Context) {
+func (in *incoming) finish(ctx context.Context, errs *places.Errors) {
 	defer in.close()
 	if err := in.take(ctx); err != nil {
-		fmt.Fprintf(os.Stderr, "push: %s: %v; it is not kept\n", in.name, err)
+		errs.Print(fmt.Sprintf("push: %s: %v; it is not kept", in.name, err))
 	} else {
 		fmt.Printf("%s: %d chunks, SHA-256 %x\n", in.name, in.chunks, in.hash.Sum(nil))
 	}
