@@ -10,8 +10,9 @@ import (
 )
 
 // The messages of a stream. A data message is an RDMA write with immediate data, which is a credit for the other
-// direction. An RDMA write of 0 bytes is a credit without data. All other control messages are sends of at most
-// controlSize bytes: the kind of the message in one byte, and then its fields in network byte order.
+// direction. An RDMA write of 0 bytes is a credit without data, for at least one message or byte. All other control
+// messages are sends of at most controlSize bytes: the kind of the message in one byte, and then its fields in network
+// byte order.
 const (
 	controlRing   = iota + 1 // context u32, address u64, size u32: the receiver has another ring
 	controlSwitch            // the bytes after this message go into the ring of the last controlRing
