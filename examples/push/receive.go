@@ -95,8 +95,7 @@ func receive(ctx context.Context, ia *dat.IA, dir string, patience time.Duration
 		return err
 	}
 	fmt.Printf("receiving on %v (%s) into %s\n", about.Address, about.Mode, dir)
-	box := inbox{files: map[netip.Addr]int{}}
-	errs := places.Errors{Out: os.Stderr}
+	box, errs := inbox{files: map[netip.Addr]int{}}, places.Errors{Out: os.Stderr}
 	var receiving sync.WaitGroup
 	defer receiving.Wait()
 	for ev, err := range requests.Events(ctx) {
