@@ -153,3 +153,12 @@ func TestAttack15GuessesOfAnIdentity(t *testing.T) {
 		t.Errorf("%d guesses of the identity, %d addresses", l.guesses, len(b.eng.keyGuesses.addrs))
 	}
 }
+
+// distinctRequests returns the requests of the table, each once.
+func (e *Engine) distinctRequests() map[*Request]bool {
+	all := map[*Request]bool{}
+	for _, r := range e.requests {
+		all[r] = true
+	}
+	return all
+}

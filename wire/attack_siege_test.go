@@ -391,12 +391,3 @@ func anyAddr(r *rand.Rand) netip.AddrPort {
 	binary.BigEndian.PutUint32(a[:], r.Uint32())
 	return netip.AddrPortFrom(netip.AddrFrom4(a), uint16(r.Uint32()))
 }
-
-// distinctRequests returns the requests of the table, each once.
-func (e *Engine) distinctRequests() map[*Request]bool {
-	all := map[*Request]bool{}
-	for _, r := range e.requests {
-		all[r] = true
-	}
-	return all
-}

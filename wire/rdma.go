@@ -6,8 +6,8 @@ import (
 )
 
 // remoteMemory returns the n bytes at address addr of the memory that a remote key names. It reports false if the
-// zone, the rights or the bounds of the region or window, or the rights of the peer, do not allow the access. The caller may use the memory until
-// its next call of remoteMemory or allowFaults.
+// zone, the rights or the bounds of the region or window, or the rights of the peer, do not allow the access. The caller
+// may use the memory until its next call of remoteMemory or allowFaults.
 func (c *Conn) remoteMemory(key uint32, addr uint64, n uint32, need Rights) ([]byte, bool) {
 	if need&^c.peerRights != 0 {
 		return nil, false
