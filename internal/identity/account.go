@@ -2,6 +2,7 @@ package identity
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -16,9 +17,10 @@ type Account struct {
 	limits      Limits
 	connections int
 	halfOpen    int
-	bytes       int64
-	requests    bucket // limited by Limits.Rate
-	guesses     bucket // wrong remote keys
+	bytes       atomic.Int64 // no lock, because the owners of engines change it for each early packet
+	mostBytes   atomic.Int64 // Limits.Bytes
+	requests    bucket       // limited by Limits.Rate
+	guesses     bucket       // wrong remote keys
 }
 
 // A peer may use maxGuesses wrong remote keys at once, and then guessRate in a second. While it may use none, it may
@@ -67,6 +69,7 @@ func (a *Account) setLimits(l Limits) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.limits = l
+	a.mostBytes.Store(l.Bytes)
 }
 
 // Connect counts a half-open request, which is a connection too, unless a limit stands against it. A request that finds
@@ -81,12 +84,12 @@ func (a *Account) Connect(now time.Time) Shortage {
 		return Passing
 	case !a.takeToken(now), l.HalfOpen > 0 && a.halfOpen >= l.HalfOpen:
 		return Passing
-	case l.Connections > 0 && a.connections >= l.Connections, !a.mayHold(ConnectionBytes):
+	case l.Connections > 0 && a.connections >= l.Connections, !a.MayHold(ConnectionBytes):
 		return Lasting
 	}
 	a.halfOpen++
 	a.connections++
-	a.bytes += ConnectionBytes
+	a.Hold(ConnectionBytes)
 	return NoShortage
 }
 
@@ -119,32 +122,23 @@ func (a *Account) Disconnect() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.connections--
-	a.bytes -= ConnectionBytes
+	a.Hold(-ConnectionBytes)
 }
 
 // MayHold reports whether the host may hold n further bytes for the peer.
 func (a *Account) MayHold(n int) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.mayHold(n)
-}
-
-func (a *Account) mayHold(n int) bool {
-	return a.limits.Bytes == 0 || a.bytes+int64(n) <= a.limits.Bytes
+	most := a.mostBytes.Load()
+	return most == 0 || a.bytes.Load()+int64(n) <= most
 }
 
 // Hold counts n further bytes. n may be negative.
-func (a *Account) Hold(n int) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.bytes += int64(n)
-}
+func (a *Account) Hold(n int) { a.bytes.Add(int64(n)) }
 
 // idle reports whether the account counts nothing.
 func (a *Account) idle() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.connections == 0 && a.bytes == 0
+	return a.connections == 0 && a.bytes.Load() == 0
 }
 
 // accounts has the accounts of the peers that have connected.
@@ -159,7 +153,8 @@ func (s *accounts) of(p *Peer) *Account {
 	defer s.mu.Unlock()
 	a := s.byID[p.id]
 	if a == nil {
-		a = &Account{limits: p.limits}
+		a = new(Account)
+		a.setLimits(p.limits)
 		if s.byID == nil {
 			s.byID = map[ID]*Account{}
 		}

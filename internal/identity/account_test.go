@@ -5,6 +5,12 @@ import (
 	"time"
 )
 
+func newAccount(l Limits) *Account {
+	a := new(Account)
+	a.setLimits(l)
+	return a
+}
+
 // TestAccountLimits: each limit stands against a request as long as it is reached, and says whether waiting helps.
 func TestAccountLimits(t *testing.T) {
 	at := time.Unix(1000, 0)
@@ -23,7 +29,7 @@ func TestAccountLimits(t *testing.T) {
 		{"half-open before connections", Limits{Connections: 2, HalfOpen: 2}, 2, Passing, func(a *Account) { a.Confirm(); a.Disconnect() }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			a := &Account{limits: tc.l}
+			a := newAccount(tc.l)
 			for i := range tc.n {
 				if got := a.Connect(at); got != NoShortage {
 					t.Fatalf("request %d: %v", i, got)
@@ -44,7 +50,7 @@ func TestAccountLimits(t *testing.T) {
 
 // TestAccountRate: the bucket has the requests of one second, however long nobody has asked.
 func TestAccountRate(t *testing.T) {
-	a, at := &Account{limits: Limits{Rate: 10}}, time.Unix(1000, 0)
+	a, at := newAccount(Limits{Rate: 10}), time.Unix(1000, 0)
 	for _, wait := range []time.Duration{0, time.Hour} {
 		at = at.Add(wait)
 		n := 0
@@ -59,7 +65,7 @@ func TestAccountRate(t *testing.T) {
 
 // TestAccountHold: the bytes of a peer are bounded.
 func TestAccountHold(t *testing.T) {
-	a := &Account{limits: Limits{Bytes: ConnectionBytes + 4096}}
+	a := newAccount(Limits{Bytes: ConnectionBytes + 4096})
 	if a.Connect(time.Time{}) != NoShortage || !a.MayHold(4096) || a.MayHold(4097) {
 		t.Error("the limit is another")
 	}
