@@ -116,7 +116,7 @@ func TestMainJobXDP(t *testing.T) {
 func TestLinks(t *testing.T) {
 	labtest.RequireXDP(t)
 	path := t.TempDir() + "/links.json"
-	got := datbench(t, "links", "--duration", "60ms", "--warmup", "10ms", "--json", path)
+	got := datbench(t, "links", "--duration", "150ms", "--warmup", "10ms", "--json", path)
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -173,7 +173,7 @@ func checkReport(t *testing.T, got outcome, data []byte) result.Report {
 		}
 		checkResult(t, res)
 	}
-	if starved > 1 { // one short row may get no CPU time because other tests run
+	if starved > max(1, len(r.Results)/4) { // a short row may get no CPU time because other tests run
 		t.Errorf("nothing arrived in %d of %d rows", starved, len(r.Results))
 	}
 	if want := map[bool]int{true: exitValid, false: exitInvalid}[valid]; got.code != want {
