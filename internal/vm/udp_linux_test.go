@@ -17,12 +17,13 @@ const library = root + "/bin/vm/libdatxdp.so"
 // computes no checksums.
 func groups(t *testing.T, n *network) {
 	n.install(t, "udplink.test")
-	n.runTests(t, "udplink.test -test.short", "Group|Kept|ReceiveWindow|Refused")
 	n.install(t, "dat.test")
-	for _, link := range []string{"udp", "udp without offload"} {
-		n.runTests(t, "dat.test", "^TestConformance$/^"+link+"$")
-	}
-	n.runTests(t, "dat.test -test.short", "^TestConformancePlainVeth$/^udp$/^(ordering|dat_ep_post_rdma_write)$")
+	first := n.machines[0]
+	n.runTests(t, first, "udplink.test -test.short", "Group|Kept|ReceiveWindow|Refused")
+	n.onEachLink(t, func(t *testing.T, m *machine, link string) {
+		n.runTests(t, m, "dat.test", "^TestConformance$/^"+link+"$")
+	})
+	n.runTests(t, first, "dat.test -test.short", "^TestConformancePlainVeth$/^udp$/^(ordering|dat_ep_post_rdma_write)$")
 }
 
 // providerTests runs Debian's dtest, its variants, and dapltest over kernel UDP, with and without offloads of the link and
@@ -34,27 +35,40 @@ func providerTests(t *testing.T, n *network) {
 	}
 	n.install(t, "libdatxdp.so")
 	n.install(t, "libdatxdp.test")
-	const links = "/^udp( without offload)?$/"
-	for _, run := range []string{
-		"^TestDTest$" + links + "^(dtest -P ia -b 4096 -B 50( -[cp]| -w -u)?|dtestcm -P ia -c 100 -b 10|dtestsrq -P ia|dtestx -P ia)$",
-		"^TestTransaction$" + links + "^-T (T -i 100 -V|T -i 20 -V client SR (1024 16|1048576) |T -i 10 -V client|P -i 200 -p 4)",
-		"^TestFunction$/^udp$",
-	} {
-		n.runTests(t, "libdatxdp.test -test.short", run)
+	const short = "libdatxdp.test -test.short"
+	n.onEachLink(t, func(t *testing.T, m *machine, link string) {
+		n.runTests(t, m, short, "^TestDTest$/^"+link+"$/^(dtest -P ia -b 4096 -B 50( -[cp]| -w -u)?|dtestcm -P ia -c 100 -b 10|dtestsrq -P ia|dtestx -P ia)$")
+		n.runTests(t, m, short, "^TestTransaction$/^"+link+"$/^-T (T -i 100 -V|T -i 20 -V client SR (1024 16|1048576) |T -i 10 -V client|P -i 200 -p 4)")
+	})
+	n.runTests(t, n.machines[0], short, "^TestFunction$/^udp$")
+}
+
+// onEachLink calls run for kernel UDP with and without offloads, at the same time, each on a machine of its own.
+func (n *network) onEachLink(t *testing.T, run func(*testing.T, *machine, string)) {
+	t.Helper()
+	t.Run("links", func(t *testing.T) {
+		for i, link := range []string{"udp", "udp without offload"} {
+			t.Run(link, func(t *testing.T) {
+				t.Parallel()
+				run(t, n.machines[i], link)
+			})
+		}
+	})
+}
+
+// install copies a program of bin/vm to the machines.
+func (n *network) install(t *testing.T, program string) {
+	t.Helper()
+	for _, m := range n.machines {
+		n.ssh(t, m, root+"/bin/vm/"+program, "cat >/run/"+program+" && chmod +x /run/"+program)
 	}
 }
 
-// install copies a program of bin/vm to the first machine.
-func (n *network) install(t *testing.T, program string) {
-	t.Helper()
-	n.ssh(t, n.machines[0], root+"/bin/vm/"+program, "cat >/run/"+program+" && chmod +x /run/"+program)
-}
-
-// runTests runs tests of an installed program. At least one must pass, and more than are skipped.
-func (n *network) runTests(t *testing.T, program, run string) {
+// runTests runs tests of an installed program on a machine. At least one must pass, and more than are skipped.
+func (n *network) runTests(t *testing.T, m *machine, program, run string) {
 	t.Helper()
 	begin := time.Now()
-	out := n.ssh(t, n.machines[0], os.DevNull,
+	out := n.ssh(t, m, os.DevNull,
 		"cd /run && DATXDP_PROVIDER=/run/libdatxdp.so ./"+program+" -test.v -test.run '"+run+"' -test.timeout 4m")
 	passed, skipped := strings.Count(out, "--- PASS"), strings.Count(out, "--- SKIP")
 	if passed == 0 || skipped > passed {
