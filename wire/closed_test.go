@@ -19,8 +19,12 @@ func inBothModes(t *testing.T, test func(t *testing.T, keys *seal.Limits)) {
 // connection. Either end closes, or both do, at once or after their requests, also over a network that loses, reorders and
 // duplicates packets.
 func TestOrderlyCloseIsNoAttack(t *testing.T) {
+	seeds := uint64(60)
+	if testing.Short() {
+		seeds = 15
+	}
 	inBothModes(t, func(t *testing.T, keys *seal.Limits) {
-		for seed := range uint64(60) {
+		for seed := range seeds {
 			w := newSecureWorld(t, rough(seed, 20), Limits{}, keys, 2)
 			for i := range 8 {
 				w.transferAndClose(i%4 != 1, i%4 != 0, i < 4, time.Duration(uint64(i)*seed)*time.Microsecond)
