@@ -23,7 +23,7 @@ const (
 	// latencyRounds is the number of rounds. Each round measures datbench and then dapltest. Other load of the host
 	// increases a mean, so the test compares the smallest mean of each program.
 	latencyRounds = 6
-	// briefRounds is the number of rounds with -short. If the ratio is too large, there are more rounds.
+	// briefRounds is the number of rounds with -short.
 	briefRounds = 2
 	// latencyAttempts is the maximum number of rounds, including rounds that datbench discards because the host was
 	// busy.
@@ -33,7 +33,8 @@ const (
 // TestLatency compares two measurements of the latency of 64-byte RDMA writes: one by dapltest, which is a C program,
 // and one by datbench. Both figures are round trips. With dapltest the round trip is a write and its acknowledgement,
 // from the post to the completion. With datbench it is a write in each direction; each side sees the write in its
-// memory. Over UDP the ratio is printed but not checked, because the kernel's own mean latency varies by half.
+// memory. Over UDP the ratio is printed but not checked, because the kernel's own mean latency varies by half. With -short
+// it is not checked over AF_XDP either, because other programs of the host may disturb the few rounds.
 func TestLatency(t *testing.T) {
 	requireProvider(t)
 	datbench := filepath.Join(t.TempDir(), "datbench")
@@ -45,7 +46,7 @@ func TestLatency(t *testing.T) {
 		if testing.Short() {
 			least = briefRounds
 		}
-		judged := !strings.HasSuffix(h.t.Name(), "/udp")
+		judged := !testing.Short() && !strings.HasSuffix(h.t.Name(), "/udp")
 		slow := func() bool { return judged && bestC > latencyRatio*bestGo }
 		for try := 0; try < latencyAttempts && (rounds < least || slow()); try++ {
 			goMean, goMedian, err := h.datbenchLatency(datbench)
