@@ -14,7 +14,7 @@ import (
 )
 
 // The benchmarks in this file run a stream beside sends of package dat between the same two adapters. They take turns
-// for besideRounds rounds. The metric "ratio" is the median of the ratios of the rounds.
+// for besideRounds rounds, or one with -short. The metric "ratio" is the median of the ratios of the rounds.
 const (
 	besideRounds = 21
 	besideTime   = 60 * time.Millisecond
@@ -31,8 +31,12 @@ func beside(b *testing.B, unit string, size float64, inverse bool, stream, send 
 		n := w(start.Add(besideTime))
 		return float64(n) * size / time.Since(start).Seconds()
 	}
+	rounds := besideRounds
+	if testing.Short() {
+		rounds = 1
+	}
 	for range b.N {
-		for range besideRounds {
+		for range rounds {
 			x, y := rate(stream), rate(send)
 			ours, theirs = append(ours, x), append(theirs, y)
 			if inverse {
