@@ -17,7 +17,7 @@ PROVIDER := bin/libdatxdp.so
 
 LANE := bin/lane
 # The longest first, so that none of them is the last to end.
-TEST_PKGS = ./dat ./cmd/datbench ./wire ./xdp $$(go list ./... | grep -vE '/(dat|cmd/datbench|wire|xdp)$$')
+TEST_PKGS = ./dat ./cmd/datbench ./wire ./internal/docs ./stream ./xdp $$(go list ./... | grep -vE '/(dat|cmd/datbench|wire|internal/docs|stream|xdp)$$')
 # Each test program has a network namespace of its own.
 ISOLATED := -exec $(CURDIR)/tools/isolate.sh
 # Without it each program with the race detector sleeps for a second when it ends.
@@ -92,7 +92,7 @@ cross: $(LANE) ## builds for arm64, and for macOS what runs anywhere
 
 .PHONY: race
 race: $(LANE) ## all tests under the race detector, shuffled; as root over real AF_XDP in throw-away namespaces
-	@$(LANE) -test race go test -json -vet=off $(SHORT) -race -shuffle=on -p 2 -timeout 20m $(ISOLATED) $(TEST_PKGS)
+	@$(LANE) -test race go test -json -vet=off $(SHORT) -race -shuffle=on -p 3 -timeout 20m $(ISOLATED) $(TEST_PKGS)
 
 .PHONY: plain
 plain: $(LANE) ## what the race detector spoils or takes too long for, without it, and every benchmark once
