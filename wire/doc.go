@@ -1,8 +1,9 @@
 // Package wire implements the protocol: reliable connections with sends, RDMA writes, RDMA reads and atomics over any
 // link.Link. docs/WIRE.md specifies it, byte by byte.
 //
-// The package is sans-IO: an Engine does all its work within Poll(now), on its owner's goroutine, and reads no clock.
-// So the same code runs on AF_XDP, on a UDP socket and in virtual time.
+// The package is sans-IO: an Engine does all its work within calls of its owner, mostly Poll(now). It reads no clock,
+// except that of Host.SetClock, which measures replies to strangers. In secure mode a Runner computes the handshakes. So
+// the same code runs on AF_XDP, on a UDP socket and in virtual time.
 //
 // Ordering. The sends of a connection arrive in posting order, its writes are placed in posting order, and its requests
 // complete in posting order. The completion of a read or an atomic means that the response has arrived. The completion

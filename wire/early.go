@@ -66,7 +66,7 @@ func (c *Conn) takeEarly() {
 		if !ok && c.alive() {
 			return // the packet stays held until a receive is posted
 		}
-		if len(p.Bufs) > 0 { // 0: consume has ended the connection and dropped the packet
+		if len(p.Bufs) > 0 { // 0: consumePacket has ended the connection and dropped the packet
 			c.dropEarly(p)
 		}
 		if !ok {

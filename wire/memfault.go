@@ -41,15 +41,14 @@ func (e *Engine) allowFaults() {
 	}
 }
 
-// intake is the progress of consume in one packet.
+// intake is the progress of consumePacket in one packet.
 type intake struct {
 	chunk    proto.Chunk // current chunk
 	done     int         // number of the peer's operations that this packet has completed
 	finished bool        // all chunks are handled, so a later panic is not a memory fault
 }
 
-// consumePacket defers catchIntake. After a fault in the memory in which a chunk was placed, catchIntake breaks the
-// connection.
+// catchIntake breaks the connection after a fault in the memory in which a chunk was placed. consumePacket defers it.
 func (c *Conn) catchIntake(in *intake, next *bool) {
 	if in.finished {
 		return
@@ -68,8 +67,8 @@ func (c *Conn) catchIntake(in *intake, next *bool) {
 	c.rejectPacket(proto.ReasonMemory, &in.chunk, in.done)
 }
 
-// buildPacket defers catchBuild. After a fault in the memory that is to be sent, catchBuild abandons the packet and
-// breaks the connection.
+// catchBuild abandons the packet and breaks the connection after a fault in the memory that is to be sent. buildPacket
+// defers it.
 func (c *Conn) catchBuild(p *packet, built *bool) {
 	if p.built {
 		return

@@ -1,6 +1,6 @@
 // Package congestion decides how many packets of a connection may be in the network.
 //
-// The congestion window grows by one packet per round trip. It shrinks at most once per round trip. One of three
+// The congestion window grows by one packet per round trip, after slow start. It shrinks at most once per round trip. One of three
 // signals shrinks it:
 //   - congestion marks, in proportion to the share of marked packets (DCTCP, RFC 8257),
 //   - delay above a target (Swift, SIGCOMM 2020),

@@ -29,7 +29,7 @@ type ChunkFlags uint8
 
 const (
 	Last      ChunkFlags = 1 << iota // the last piece of its operation
-	Solicited                        // OpSend, OpSendOnly, OpWriteImm: the sender asks for a notification
+	Solicited                        // OpSend, OpSendInv, OpSendOnly, OpWriteImm: the sender asks for a notification
 	Compare                          // OpAtomicReq: compare and swap; without it: fetch and add
 )
 

@@ -16,7 +16,7 @@ const (
 	ReasonLength                   // Close: a message was longer than its receive
 	ReasonNotReady                 // Close: a message found no receive
 	ReasonProtocol                 // Close: a packet violated the protocol
-	ReasonTimeout                  // Close: the peer was silent too long
+	ReasonTimeout                  // Close: the peer was silent, or not ready, for too long
 	ReasonLocal                    // Close: an operation failed on the side that closes
 	ReasonMemory                   // Close: registered memory of the side that closes is inaccessible
 	ReasonUnfinished               // Close: an unfinished message held a shared receive for too long
@@ -217,8 +217,10 @@ func (h *Hello) parseOptions(b []byte) bool {
 type Goodbye struct {
 	CID    uint32 // the sender's ID of the connection, which Closed returns
 	Reason Reason
-	Num    uint32 // number of the failed operation: message number or read number, depending on Op
-	Op     Op     // kind of the failed operation; 0: none
+	// Num is the number of the failed read if Op is OpReadResp. Otherwise it is the number of operations of the packet Ack
+	// before the one that failed.
+	Num uint32
+	Op  Op // OpReadResp: the response to a read failed; OpSend: a message was not finished; otherwise 0
 }
 
 // ProbedSize is the size of the body of Probed in bytes. The body is the size of the Probe that arrived.

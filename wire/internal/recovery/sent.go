@@ -81,7 +81,7 @@ func (s *Sent) grow(n int) {
 	}
 }
 
-// Add adds the entry from Next to the table, after its packet has left.
+// Add adds the entry from NextEntry to the table, after its packet has left.
 func (s *Sent) Add(p *Packet) {
 	p.FirstSentAt = p.SentAt
 	if p.Partial {

@@ -1,6 +1,6 @@
 // Package slotkey allocates keys that consist of a slot and a generation. A slot is an index of a table. Each use of a
-// slot has a new generation, so an old key does not find the new user of its slot. A freed slot is reused as late as
-// possible.
+// slot has a new generation, so an old key does not find the new user of its slot. The slot that was freed first is
+// reused first.
 //
 // Any goroutine may use an Allocator.
 package slotkey
