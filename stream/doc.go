@@ -51,11 +51,12 @@
 //
 // # Memory
 //
-// A receive ring begins with 2 KiB, and a send ring is allocated by the first Write. Rings grow to 1 MiB while the stream
-// fills them. When no byte has moved for one to two seconds, they shrink to what they were. All rings of an adapter
-// together grow by at most 256 MiB: those of one remote address by as much as is free, which is 128 MiB at most, and those
-// of one network (IPv4 /24, IPv6 /64) by 4 times as much as is free. An idle end takes about 12 KiB in all, and more if
-// its adapter has several queues.
+// A receive ring begins with 2 KiB, and a send ring is allocated by the first Write. Rings grow to 1 MiB while the
+// stream fills them. When no byte has moved for one to two seconds, they shrink to what they were. All rings of an
+// adapter together grow by at most 256 MiB: those of one remote address by a quarter of what is free, so by 51 MiB at
+// most, and those of one network (IPv4 /24, IPv6 /64) by half of what is free, so by 85 MiB at most. If a ring cannot
+// grow, rings of addresses that use up their share shrink. An idle end takes about 12 KiB in all, and more if its
+// adapter has several queues.
 //
 // Each stream has a protection zone of its own, so a peer can write only into the receive ring of its own stream. It can
 // change bytes there until they are consumed. So a program that does not trust the peer must not check bytes in place,
