@@ -19,9 +19,9 @@
 // that the kernel refuses return to the pool. Frames that are already in the kernel return to the pool when the
 // interface is up again.
 //
-// Threading. Each socket has one owner at a time. Only the owner calls Recv, Alloc, Send, Free, Source and the raw
-// calls (RecvFrames, SendFrames, InFlight). These calls do not lock, allocate, block or read a clock. Any goroutine may
-// call all other methods. Close is the owner's last call: it ends every Wait before it unmaps the memory.
+// Threading. Each socket has one owner at a time. Only the owner calls Recv, Alloc, Send, Free, Keep, Source, Target
+// and the raw calls (RecvFrames, SendFrames, InFlight). These calls do not lock, allocate, block or read a clock. Any
+// goroutine may call all other methods. Close is the owner's last call: it ends every Wait before it unmaps the memory.
 //
 // Memory. Each socket has its own UMEM outside the Go heap. Queues share no frames.
 //

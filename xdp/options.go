@@ -25,7 +25,7 @@ const DefaultPort = 17473
 
 // Options configure a Device. Begin with DefaultOptions.
 type Options struct {
-	// Port is the UDP port that is redirected from the kernel. It must be the same at every peer.
+	// Port is the UDP port that is redirected from the kernel. Peers may have other ports.
 	Port uint16
 	// Addr is the device's own address. The zero Addr selects the interface's first IPv4 address or, if there is none,
 	// its first global IPv6 address.
