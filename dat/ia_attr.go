@@ -5,9 +5,9 @@ import (
 	"strconv"
 )
 
-// Maximum numbers of objects of an adapter. They apply to all opens of the adapter together. The maxima of endpoints
-// and regions follow from the size of their identifiers in the wire protocol (docs/WIRE.md). The other maxima are
-// larger than programs need.
+// Maximum numbers of objects of an adapter. They apply to all opens of the adapter together. The maximum of regions
+// follows from the size of their keys in the wire protocol (docs/WIRE.md). The other maxima are larger than programs
+// need.
 const (
 	maxEPs  = 1<<18 - 1
 	maxEVDs = 1 << 20

@@ -22,9 +22,9 @@ const DefaultPort = 17473
 const NoAsyncEVD = -1
 
 // Options are the options of Open and OpenLink. The first open of a device and port in the process creates an adapter,
-// and later opens share that adapter. So the fields Queues, Memory, Progress, Limits and Wrap take effect only at the
-// first open. A later open with another Security fails, and one with the zero Security has the mode, keys and peers of the
-// first. The other fields apply to each open.
+// and later opens share that adapter. So the fields Queues, Memory, Progress, NoOffload, Limits and Wrap take effect
+// only at the first open. A later open with another Security fails, and one with the zero Security has the mode, keys
+// and peers of the first. The other fields apply to each open.
 type Options struct {
 	// Port is the UDP port on which the adapter receives. 0 means DefaultPort. Over UDP, the value 0 also allows
 	// another port: if a different process has DefaultPort, the system picks a free port. IAAttr.Port and the log show
