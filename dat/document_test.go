@@ -30,7 +30,8 @@ func readDocument(t *testing.T) (d documented) {
 	t.Helper()
 	text, _, left := strings.Cut(string(must(os.ReadFile("../docs/DAT.md"))(t)), "\nThese calls are not supported")
 	_, topics, named := strings.Cut(string(must(os.ReadFile("../docs/DAT.md"))(t)), "rules belong to no single call")
-	if !left || !named {
+	topics, _, ended := strings.Cut(topics, "\n\n")
+	if !left || !named || !ended {
 		t.Fatal("docs/DAT.md has lost a part")
 	}
 	for _, m := range quotedName.FindAllStringSubmatch(topics, -1) {
