@@ -18,15 +18,15 @@ type ProtocolStats struct {
 	RetransmitsBy          [NumCauses]uint64  // Retransmits by Cause
 	Timeouts               uint64             // retransmission timeouts
 	AcksSent               uint64             // packets that carry only an acknowledgement
-	Duplicates             uint64             // packets received more than once
-	Early                  uint64             // packets held because an earlier one was missing
+	Duplicates             uint64             // packets received more than once, or of an epoch that has ended
+	Early                  uint64             // packets held because an earlier one was missing, or a message found no receive
 	EarlyDropped           uint64             // early packets dropped for lack of room
-	BadPackets             uint64             // packets too short, or of unknown version or type
-	BadChecksum            uint64             // packets with a wrong CRC
+	BadPackets             uint64             // packets malformed, or of unknown version or type
+	BadChecksum            uint64             // packets with a wrong CRC, or too short for one
 	UnknownConnection      uint64             // packets whose ID, verification tag and address match no connection
 	Forged                 uint64             // packets with correct tag and address but impossible PSN or acknowledgement
 	Replayed               uint64             // packets of a secure connection that came again, or too late
-	Unopened               uint64             // packets of a secure connection that do not authenticate
+	Unopened               uint64             // packets of a secure connection, and messages of handshakes, that do not authenticate
 	HandshakesDenied       [NumDenials]uint64 // handshakes of requesters that were refused, by Denial
 	Revoked                uint64             // connections and requests ended, because the file of peers does not permit them any more
 	Strays                 uint64             // packets that arrived on a queue other than that of their connection
@@ -47,7 +47,7 @@ type ProtocolStats struct {
 	Broken                 uint64             // connections that broke
 	Unreachable            uint64             // ICMP reports that nothing listens at a peer's port
 	UnreachableIgnored     uint64             // the part of Unreachable that quotes no packet of a connection
-	ConnRequestsDropped    uint64             // connection requests ignored because too many were half-open
+	ConnRequestsDropped    uint64             // connection requests ignored: too many half-open, wrong keys, or no room for the handshake
 	RepliesPaused          uint64             // replies without a connection not sent, because earlier ones took too long
 	Polls                  uint64             // polls of an engine
 	EmptyPolls             uint64             // the part of Polls that received and sent no packet

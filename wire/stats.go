@@ -11,17 +11,17 @@ type Counters struct {
 	InPlaceBytes           uint64 // payload sent from link memory without a copy, retransmissions included
 	Retransmits            uint64 // packets sent again
 	RetransmitsBy          [NumCauses]uint64
-	Timeouts               uint64 // retransmission timeouts
-	AcksSent               uint64 // packets that carry nothing but an acknowledgement
-	Duplicates             uint64 // packets received again, or of an old epoch
-	Early                  uint64 // packets held because an earlier one was missing
-	EarlyDropped           uint64 // early packets dropped for lack of room
-	BadPackets             uint64 // malformed: too short, unknown version or type
-	BadChecksum            uint64
+	Timeouts               uint64             // retransmission timeouts
+	AcksSent               uint64             // packets that carry nothing but an acknowledgement
+	Duplicates             uint64             // packets received again, or of an old epoch
+	Early                  uint64             // packets held because an earlier one was missing, or a message found no receive
+	EarlyDropped           uint64             // early packets dropped for lack of room
+	BadPackets             uint64             // malformed, or of an unknown version or type
+	BadChecksum            uint64             // packets with a wrong CRC, or too short for one
 	UnknownConnection      uint64             // packets whose connection ID is unknown, or whose tag or address is not the peer's
 	Forged                 uint64             // packets with the peer's tag and address, but impossible numbers
 	Replayed               uint64             // packets of a secure connection that were opened before, or are below its replay window
-	Unopened               uint64             // packets of a secure connection that do not authenticate, or have no key
+	Unopened               uint64             // packets of a secure connection, and messages of handshakes, that do not authenticate or have no key
 	HandshakesDenied       [NumDenials]uint64 // handshakes of requesters refused
 	Revoked                uint64             // connections and requests ended by CheckGrants
 	Strays                 uint64             // packets for a connection of another engine
@@ -41,7 +41,7 @@ type Counters struct {
 	Broken                 uint64             // connections that broke
 	Unreachable            uint64             // ICMP reports that a peer's UDP port is closed
 	UnreachableIgnored     uint64             // of these, reports that quote no packet of a connection
-	ConnRequestsDropped    uint64             // connection requests dropped: too many half-open, or a blocked address
+	ConnRequestsDropped    uint64             // connection requests dropped: too many half-open, a blocked address, or no room for the handshake
 	RepliesPaused          uint64             // replies without a connection not sent, because replies to that address took too long
 	Polls, EmptyPolls      uint64             // all polls, and those in which no packet came or left
 }

@@ -80,8 +80,8 @@ var families = []family{
 	counter("unreachable_reports_ignored_total", "Part of unreachable_reports_total: reports that quote no packet of a connection, because they are forged, late or truncated.", func(s *sample) uint64 { return s.UnreachableIgnored }),
 	counter("black_holes_total", "Times a path stopped passing packets of the current size.", func(s *sample) uint64 { return s.BlackHoles }),
 	counter("acknowledgements_sent_total", "Packets sent that carry only an acknowledgement.", func(s *sample) uint64 { return s.AcksSent }),
-	counter("duplicate_packets_total", "Packets received more than once.", func(s *sample) uint64 { return s.Duplicates }),
-	counter("early_packets_total", "Packets held because an earlier packet was missing.", func(s *sample) uint64 { return s.Early }),
+	counter("duplicate_packets_total", "Packets received more than once, or of an epoch that has ended.", func(s *sample) uint64 { return s.Duplicates }),
+	counter("early_packets_total", "Packets held because an earlier packet was missing, or because a message found no receive.", func(s *sample) uint64 { return s.Early }),
 	counter("early_packets_dropped_total", "Early packets dropped for lack of room.", func(s *sample) uint64 { return s.EarlyDropped }),
 
 	gauge("congestion_window_packets", "Sum of the congestion windows of all connections, in packets.", func(s *sample) float64 { return s.Window }),
@@ -106,18 +106,18 @@ var families = []family{
 	counter("accepts_total", "Connections established on the passive side.", func(s *sample) uint64 { return s.Accepts }),
 	counter("connection_requests_rejected_total", "Connection requests refused.", func(s *sample) uint64 { return s.ConnRequestsRejected }),
 	counter("connection_requests_challenged_total", "Connection requests answered with a Challenge, to verify the address.", func(s *sample) uint64 { return s.ConnRequestsChallenged }),
-	counter("connection_requests_dropped_total", "Connection requests ignored because too many were half-open.", func(s *sample) uint64 { return s.ConnRequestsDropped }),
+	counter("connection_requests_dropped_total", "Connection requests ignored: too many were half-open, their address has used wrong keys, or, in secure mode, too many handshakes waited or the requester has another request.", func(s *sample) uint64 { return s.ConnRequestsDropped }),
 	counter("connections_broken_total", "Connections that broke.", func(s *sample) uint64 { return s.Broken }),
 	counter("protection_errors_total", "Operations of peers refused: wrong key, range, privilege or zone.", func(s *sample) uint64 { return s.ProtectionErrors }),
 	counter("protocol_errors_total", "Packets of established connections that violated the protocol.", func(s *sample) uint64 { return s.ProtocolErrors }),
-	counter("bad_packets_total", "Packets that are too short, or of unknown version or type.", func(s *sample) uint64 { return s.BadPackets }),
-	counter("checksum_errors_total", "Packets with a wrong CRC.", func(s *sample) uint64 { return s.BadChecksum }),
+	counter("bad_packets_total", "Packets that are malformed, or of unknown version or type.", func(s *sample) uint64 { return s.BadPackets }),
+	counter("checksum_errors_total", "Packets with a wrong CRC, or too short for one.", func(s *sample) uint64 { return s.BadChecksum }),
 	counter("unknown_connection_packets_total", "Packets whose connection ID, verification tag and source address match no connection.", func(s *sample) uint64 { return s.UnknownConnection }),
 	counter("forged_packets_total", "Packets with correct verification tag and source address, but with a PSN or acknowledgement that the peer cannot have sent.", func(s *sample) uint64 { return s.Forged }),
 	counter("replayed_packets_total", "Packets of a secure connection that were opened before, or came too late to tell.", func(s *sample) uint64 { return s.Replayed }),
-	counter("unopened_packets_total", "Packets of a secure connection that do not authenticate.", func(s *sample) uint64 { return s.Unopened }),
+	counter("unopened_packets_total", "Packets of a secure connection, and messages of handshakes, that do not authenticate.", func(s *sample) uint64 { return s.Unopened }),
 	{name: "handshakes_denied_total", kind: prometheus.CounterValue, labels: []string{"reason"},
-		help: "Handshakes of requesters that a secure adapter refused. key: no such key here, or the message does not authenticate. unknown: nobody in the file of peers. expired, address, service: the line of the requester does not allow it. busy: too many handshakes waited. limit: the requester has reached a limit of its own.",
+		help: "Handshakes of requesters that a secure adapter refused. key: no such key here, or the message does not authenticate. unknown: the file of peers does not have the requester. expired, address, service: the line of the requester does not allow it. busy: too many handshakes waited. limit: the requester has reached a limit of its own.",
 		show: func(s *sample, put func(float64, ...string)) {
 			for why, n := range s.HandshakesDenied {
 				put(float64(n), dat.Denial(why).String())
@@ -125,7 +125,7 @@ var families = []family{
 		}},
 	counter("connections_revoked_total", "Connections and requests that ended because the file of peers does not permit them any more.", func(s *sample) uint64 { return s.Revoked }),
 	counter("resets_sent_total", "Packets of unknown connections answered with Reset.", func(s *sample) uint64 { return s.Resets }),
-	counter("replies_paused_total", "Replies without a connection that were not sent, because replies to that address or its network took too much time.", func(s *sample) uint64 { return s.RepliesPaused }),
+	counter("replies_paused_total", "Replies without a connection that were not sent, because replies to that address, to its network or of the engine took too much time.", func(s *sample) uint64 { return s.RepliesPaused }),
 	counter("stray_packets_total", "Packets that arrived on a queue other than that of their connection.", func(s *sample) uint64 { return s.Strays }),
 	counter("stray_packets_dropped_total", "Stray packets dropped for lack of room.", func(s *sample) uint64 { return s.StraysDropped }),
 
