@@ -5,5 +5,5 @@
 // link. Other goroutines may call Wait, Wake and the methods that resolve paths or report state.
 //
 // Implementations are xdp (AF_XDP), udplink (a kernel UDP socket) and internal/simlink (virtual time). internal/tap has
-// links that wrap another link.
+// links that wrap another link. A link that learns of ports without a listener is a Reporter too.
 package link

@@ -6,7 +6,7 @@
 //   - [Client] sends requests with Call. Any number of goroutines may have a request outstanding.
 //   - [Server] accepts connections and answers requests with a function.
 //
-// Over a [stream.Conn] of package stream, each message is copied once from the ring into which the peer writes, because
+// Over a stream.Conn of package stream, each message is copied once from the ring into which the peer writes, because
 // the peer can change the ring at any time. Over any other net.Conn, for example TCP or TLS, the package works too.
 //
 // On the wire, each message is a header of 8 bytes and the payload. The header has the length of the payload in bytes (32
