@@ -11,7 +11,7 @@ import (
 var secretText = regexp.MustCompile(`[A-Za-z0-9+/]{43}`)
 
 // place is how an error begins.
-var place = regexp.MustCompile(`^f(:[1-9][0-9]*:| has no key:) `)
+var place = regexp.MustCompile(`^f(:[1-9][0-9]*:| has no key:|: it begins with) `)
 
 func checkError(t *testing.T, err error) {
 	if !place.MatchString(err.Error()) || secretText.MatchString(err.Error()) {
