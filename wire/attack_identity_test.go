@@ -115,6 +115,7 @@ func TestAttackSameIDAtOneAddress(t *testing.T) {
 	var far [2]*Conn
 	for i := range conns {
 		n := w.addNode(netip.MustParseAddrPort([]string{"10.0.0.9:18001", "10.0.0.9:18002"}[i]))
+		n.eng.table.firstGen = 0 // both choose the same ID
 		far[i] = n.host.NewConn(plain)
 		w.dial(n, server, far[i], nil)
 		w.until("the request", time.Second, func() bool { return len(server.arrived) > 0 })
@@ -132,6 +133,23 @@ func TestAttackSameIDAtOneAddress(t *testing.T) {
 	w.until("the connection to break", challengeAckLimit+time.Second, func() bool { return conns[0].State() == Closed })
 	if conns[1].State() != Established {
 		t.Error("the other connection has ended")
+	}
+}
+
+// A server restarts and its client connects again. The client notices the end of the connection from before the restart as
+// soon as without the new one, because the two do not have the same ID at the server.
+func TestRestartBesideNewConnection(t *testing.T) {
+	w := newSecureWorld(t, simlink.Config{Seed: 8, Delay: 10 * time.Microsecond}, Limits{}, usual, 2)
+	client := w.nodes[0]
+	old, _ := w.pair(plain)
+	w.crash(w.nodes[1])
+	w.reboot(1)
+	src := client.memory(64)
+	client.post(old, old.PostSend(src.seg(0, 64), 1, 0))
+	next, _ := w.pair(plain)
+	w.until("the old connection to break", challengeAckLimit+time.Second, func() bool { return old.State() == Closed })
+	if next.State() != Established {
+		t.Error("the new connection has ended")
 	}
 }
 

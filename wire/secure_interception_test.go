@@ -95,7 +95,7 @@ func TestAttackInterception(t *testing.T) {
 		keys *seal.Limits
 	}{
 		{"IK", simlink.Config{Seed: 8}, frequent},
-		{"NNpsk0, jumbo", simlink.Config{Seed: 10, MTU: 8952, FrameSize: 2048, RxFrameSize: 700}, frequent},
+		{"NNpsk0, jumbo", simlink.Config{Seed: 15, MTU: 8952, FrameSize: 2048, RxFrameSize: 700}, frequent},
 		{"plaintext", simlink.Config{Seed: 8}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

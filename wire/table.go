@@ -18,6 +18,7 @@ type slotEntry struct {
 // an array. The ID is not secret: the verification tag authenticates a packet. Only the engine's owner uses the table.
 type connTable struct {
 	engine    uint32
+	firstGen  uint32 // of each slot, minus 1
 	slots     []slotEntry
 	free      []int32 // freed slots, oldest first
 	usedSlots int     // slots in use
@@ -30,7 +31,8 @@ type connTable struct {
 
 // minFreeSlots is the number of freed slots that the table keeps before it reuses the oldest one. A slot has 127
 // generations, and gets the next one when it is reused. So an ID repeats only after thousands of connections. Until then,
-// a late packet finds no new connection under its ID.
+// a late packet finds no new connection under its ID. The first generation is random, so that a process that has restarted
+// rarely repeats the IDs of the one before: its peers may have connections of both.
 const minFreeSlots = 64
 
 func (t *connTable) takeSlot(c *Conn) (int32, uint32, error) {
@@ -38,7 +40,7 @@ func (t *connTable) takeSlot(c *Conn) (int32, uint32, error) {
 	switch {
 	case len(t.slots) < maxConns && len(t.free) < minFreeSlots:
 		slot = int32(len(t.slots))
-		t.slots = append(t.slots, slotEntry{})
+		t.slots = append(t.slots, slotEntry{gen: t.firstGen})
 	case len(t.free) > 0:
 		slot, t.free = t.free[0], t.free[1:]
 	default:
