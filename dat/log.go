@@ -3,6 +3,8 @@ package dat
 import (
 	"context"
 	"log/slog"
+
+	"github.com/datxdp/datxdp/wire"
 )
 
 // The package logs rare events:
@@ -49,6 +51,24 @@ var notConnectedBecause = map[BreakReason]string{
 	BreakResources: "the peer serves its share of connections for this address; in secure mode, connections= or bytes= of the line of this host may be the limit",
 	BreakSecure:    "open the adapter with key=FILE, and name the peer in peers=FILE",
 	BreakOption:    "if this end has a key, the peer is in plaintext mode",
+}
+
+// refusedBecause has a hint for each reason for which a handshake is refused by its content.
+var refusedBecause = [wire.NumDenials]string{
+	wire.DeniedKey:     "the requester expects another key of this host, or has another shared secret: give it the public key of this host",
+	wire.DeniedUnknown: "no line of the file of peers has this key: add a line if this host may connect",
+	wire.DeniedExpired: "its line in the file of peers has expired: write a later expires= if it may connect",
+	wire.DeniedAddress: "from= in its line of the file of peers does not have this address",
+	wire.DeniedService: "services= in its line of the file of peers does not have this qualifier",
+	wire.DeniedLimit:   "it has reached a limit of its line in the file of peers (connections=, half-open=, rate=, bytes=), or has used wrong remote keys",
+}
+
+// refusalHint returns what to do about a refused handshake.
+func (s *security) refusalHint(why wire.Denial) string {
+	if why == wire.DeniedUnknown && s.options.PeersFile == "" {
+		return "there is no file of peers, so nobody may connect: name one with peers=FILE"
+	}
+	return refusedBecause[why]
 }
 
 // notConnected has a hint for each event that ends an attempt to connect.

@@ -32,12 +32,13 @@ func TestRefusedHandshakeIsLogged(t *testing.T) {
 		name, words, server string
 		reason              string
 		key                 bool // the line has the key of the requester
+		hint                string
 	}{
-		{"wrong server key", "", "carol", "key", false},
-		{"unknown", "", "bob", "unknown", true},
-		{"expired", "expires=2020-01-01", "bob", "expired", true},
-		{"wrong address", "from=192.0.2.0/24", "bob", "address", true},
-		{"wrong service", "services=1", "bob", "service", true},
+		{"wrong server key", "", "carol", "key", false, "the requester expects another key of this host"},
+		{"unknown", "", "bob", "unknown", true, "no line of the file of peers has this key"},
+		{"expired", "expires=2020-01-01", "bob", "expired", true, "its line in the file of peers has expired"},
+		{"wrong address", "from=192.0.2.0/24", "bob", "address", true, "from= in its line"},
+		{"wrong service", "services=1", "bob", "service", true, "services= in its line"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			k := newKeyring(t)
@@ -61,9 +62,9 @@ func TestRefusedHandshakeIsLogged(t *testing.T) {
 			}
 			key := ""
 			if tc.key {
-				key = ` key=` + regexp.QuoteMeta(`"`+k.publicOf("alice").String()+`"`) + ` name=` + map[bool]string{true: "alice", false: `""`}[known == "alice"] + " qualifier="
+				key = ` key=` + regexp.QuoteMeta(`"`+k.publicOf("alice").String()+`"`) + ` name=` + map[bool]string{true: "alice", false: `""`}[known == "alice"] + ` qualifier=\d+`
 			}
-			want := regexp.MustCompile(`level=WARN msg="dat: handshake refused" peer=` + regexp.QuoteMeta(a.addr.String()) + ` reason=` + tc.reason + key)
+			want := regexp.MustCompile(`level=WARN msg="dat: handshake refused" peer=` + regexp.QuoteMeta(a.addr.String()) + ` reason=` + tc.reason + key + ` hint="` + tc.hint)
 			if got := log.String(); !want.MatchString(got) || strings.Contains(got, "DATXDP") {
 				t.Errorf("the log says %q, want %s", got, want)
 			}

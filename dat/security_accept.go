@@ -27,6 +27,7 @@ func (s *security) Respond(from netip.Addr, qual uint64, form byte, keyID [4]byt
 	if x != nil {
 		attrs = append(attrs, "key", PublicKey(x.handshake.Peer()).String(), "name", x.peer.String(), "qualifier", qual)
 	}
+	attrs = append(attrs, "hint", s.refusalHint(why))
 	s.log.Warn("dat: handshake refused", attrs...)
 	if x != nil && x.answers(why) {
 		return payload, x, err

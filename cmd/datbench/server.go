@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 
 	"github.com/spf13/cobra"
@@ -46,6 +47,7 @@ func (a *app) runServer(ctx context.Context, cfg *config, most ends.Allowance) e
 	if err != nil {
 		return err
 	}
+	h.Logger = slog.New(newRefusals(a.stderr))
 	s := plan.Station{Kind: plan.KindDAT, IA: cfg.Adapter(), Port: cfg.Port, Impair: cfg.Impair.Text(), CPUs: cfg.CPUs, Realtime: cfg.Realtime}
 	t, err := ends.OpenDAT(ctx, h, s, most, func(format string, args ...any) { fmt.Fprintf(a.stdout, format+"\n", args...) })
 	if err != nil {

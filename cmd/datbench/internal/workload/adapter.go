@@ -54,7 +54,7 @@ func OpenAdapter(h *Host, s plan.Station) (a *Adapter, err error) {
 // capture shows packets as the protocol receives them, after the impairment.
 func (a *Adapter) options(h *Host, s plan.Station) (dat.Options, error) {
 	o := dat.DefaultOptions()
-	o.Port = s.Port
+	o.Port, o.Logger = s.Port, h.Logger
 	o.Limits.KeepAlive, o.Limits.GiveUp = KeepAlive, Silence
 	rates, err := tap.Parse(s.Impair)
 	if err != nil {

@@ -3,6 +3,7 @@ package workload
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"time"
@@ -17,6 +18,8 @@ type Host struct {
 	metrics *exported
 	// Capture receives the packets of the adapters; nil without --pcap.
 	Capture *Capture
+	// Logger gets the log of the adapters. If it is nil, they log only warnings about themselves (dat.Options.Logger).
+	Logger *slog.Logger
 	// Tell is called with each interval of a row, by the goroutine that measures; nil for none.
 	Tell func(plan.Spec, result.Interval)
 	// The number Job identifies this run of datbench to a server. The duration Wait is the maximum time to wait if
