@@ -47,7 +47,7 @@ func (k PublicKey) String() string {
 func ParsePublicKey(text string) (PublicKey, error) {
 	k, err := identity.ParsePublic(text)
 	if err != nil {
-		return PublicKey{}, fail(ErrInvalidParameter, "%q is not a public key: %v", text, err)
+		return PublicKey{}, fail(ErrInvalidParameter, "%q is not a public key: %v", identity.Redact(text), err)
 	}
 	return PublicKey(k), nil
 }

@@ -49,6 +49,9 @@ func GenerateKey(random io.Reader) (*PrivateKey, error) {
 	return NewPrivateKey(b[:])
 }
 
+// Bytes returns a copy of the key, which the caller overwrites.
+func (k *PrivateKey) Bytes() []byte { return k.key.Bytes() }
+
 // Public returns the public key.
 func (k *PrivateKey) Public() PublicKey { return k.public }
 

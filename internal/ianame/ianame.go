@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -59,12 +60,22 @@ func Parse(text string) (Name, error) {
 	if err := n.parseDevice(); err != nil {
 		return Name{}, err
 	}
-	for _, w := range words[1:] {
+	for i, w := range words[1:] {
+		key := optionKey(w)
+		if slices.ContainsFunc(words[1:i+1], func(other string) bool { return optionKey(other) == key }) {
+			return Name{}, invalid("%s is there twice: write it once", key)
+		}
 		if err := n.parseOption(w); err != nil {
 			return Name{}, err
 		}
 	}
 	return n, nil
+}
+
+// optionKey returns the name of an option.
+func optionKey(word string) string {
+	key, _, _ := strings.Cut(word, "=")
+	return key
 }
 
 func (n *Name) parseDevice() error {

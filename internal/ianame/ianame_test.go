@@ -3,6 +3,7 @@ package ianame
 import (
 	"errors"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 )
@@ -47,11 +48,24 @@ func TestParse(t *testing.T) {
 		{"xdp:eth0 insecure=yes", Name{}, ErrInvalid},
 		{"xdp:eth0 key=", Name{}, ErrInvalid},
 		{"xdp:eth0 peers", Name{}, ErrInvalid},
+		{"xdp:eth0 key=a key=b", Name{}, ErrInvalid},
+		{"xdp:eth0 insecure port=1 insecure", Name{}, ErrInvalid},
 	}
 	for _, tt := range tests {
 		got, err := Parse(tt.text)
 		if got != tt.want || !errors.Is(err, tt.err) {
 			t.Errorf("Parse(%q) = %+v, %v; want %+v, %v", tt.text, got, err, tt.want, tt.err)
+		}
+	}
+}
+
+// TestTwice: the error names the option that is there twice. The first does not count silently, and nor does the last.
+func TestTwice(t *testing.T) {
+	for _, key := range []string{"port=1", "peerport=1", "queues=1", "silence=1s", "progress=busy", "offload=off", "key=a", "peers=a", "insecure"} {
+		_, err := Parse("udp:10.0.0.1 " + key + " " + key)
+		name, _, _ := strings.Cut(key, "=")
+		if want := name + " is there twice: write it once"; err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", key, err, want)
 		}
 	}
 }

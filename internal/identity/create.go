@@ -17,6 +17,7 @@ func CreateKey(name string) (handshake.PublicKey, error) {
 	var b [handshake.KeySize]byte
 	defer clear(b[:])
 	rand.Read(b[:])
+	b[markedByte] |= privateBit
 	key, err := handshake.NewPrivateKey(b[:])
 	if err != nil {
 		return handshake.PublicKey{}, err

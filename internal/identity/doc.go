@@ -20,7 +20,7 @@
 //	connections=100           most connections
 //	half-open=8               most half-open requests
 //	rate=50                   most connection requests a second
-//	bytes=64M                 most memory that this host holds for its connections
+//	bytes=64M                 most memory that this host holds for its connections; at least 8K
 //
 // A missing limit means that only the limits of its address apply.
 //

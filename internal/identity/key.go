@@ -45,8 +45,41 @@ func Text(k handshake.PublicKey) string { return base64.StdEncoding.EncodeToStri
 
 // ParsePublic parses the text of a public key.
 func ParsePublic(text string) (k handshake.PublicKey, err error) {
-	err = decode((*[handshake.KeySize]byte)(&k), []byte(text))
+	err = decodePublic((*[handshake.KeySize]byte)(&k), []byte(text))
 	return k, err
+}
+
+// The highest bit of an X25519 key means nothing (RFC 7748 §5): a private key may have it, and a public key does not.
+// CreateKey sets it, so that a private key in the place of a public key is noticed.
+const (
+	markedByte = handshake.KeySize - 1
+	privateBit = 0x80
+)
+
+var errPrivate = errors.New("this is not a public key, but perhaps a private one, which nobody else may have: datbench keygen --public prints the public key")
+
+// decodePublic reads a public key in base64.
+func decodePublic(key *[handshake.KeySize]byte, text []byte) error {
+	if err := decode(key, text); err != nil {
+		return err
+	}
+	if key[markedByte]&privateBit != 0 {
+		clear(key[:])
+		return errPrivate
+	}
+	return nil
+}
+
+// misplaced returns the peer that has a private key of k in the place of its public key, or nil.
+func (k *Keys) misplaced(p *Policy) *Peer {
+	for _, key := range k.keys {
+		b := key.Bytes()
+		peer := p.Find(PublicID(handshake.PublicKey(b)))
+		if clear(b); peer != nil {
+			return peer
+		}
+	}
+	return nil
 }
 
 // parseKeys reads the text of a key file.

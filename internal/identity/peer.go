@@ -75,6 +75,7 @@ type services struct{ first, last uint64 }
 // Peer is a line of the file of peers.
 type Peer struct {
 	id       ID
+	line     int // its number in the file
 	name     string
 	from     []netip.Prefix // nil: every address
 	services []services     // nil: all

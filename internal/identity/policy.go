@@ -60,6 +60,7 @@ func parsePeers(file string, text []byte) (*Policy, error) {
 	p := &Policy{nil, map[ID]*Peer{}, map[string]*Peer{}, map[handshake.KeyID]*Peer{}}
 	for n, fields := range lines(text) {
 		peer, err := parsePeer(fields)
+		peer.line = n
 		if err == nil {
 			err = p.add(peer)
 		}
@@ -151,7 +152,7 @@ func (p *Peer) parseKey(text []byte) error {
 		p.id = secretID(&p.secret.key)
 		return nil
 	}
-	if err := decode(&b, text); err != nil {
+	if err := decodePublic(&b, text); err != nil {
 		return fmt.Errorf("a line begins with a public key, or psk: and a secret: %w", err)
 	}
 	p.id = PublicID(b)

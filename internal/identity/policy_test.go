@@ -32,17 +32,17 @@ func peerID(n byte) ID { return PublicID(handshake.PublicKey(*shared(n))) }
 // TestPeers: every word of a line arrives in the peer.
 func TestPeers(t *testing.T) {
 	p := policy(t, "# all words\n"+text(1)+" name=web-1 from=10.0.0.0/8,fd00::1 services=7,100-199,0x4d memory=read"+
-		" expires=2027-01-31 connections=100 half-open=8 rate=50 bytes=64M # comment\n\n"+text(2)+" expires=2027-01-31T18:00:00+01:00 bytes=5\n")
+		" expires=2027-01-31 connections=100 half-open=8 rate=50 bytes=64M # comment\n\n"+text(2)+" expires=2027-01-31T18:00:00+01:00 bytes=8K\n")
 	want := []*Peer{{
-		id: peerID(1), name: "web-1",
+		id: peerID(1), line: 2, name: "web-1",
 		from:     []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::1/128")},
 		services: []services{{7, 7}, {100, 199}, {0x4d, 0x4d}},
 		expires:  time.Date(2027, 1, 31, 0, 0, 0, 0, time.UTC),
 		limits:   Limits{100, 8, 50, 64 << 20, ReadAccess},
 	}, {
-		id:      peerID(2),
+		id: peerID(2), line: 4,
 		expires: time.Date(2027, 1, 31, 17, 0, 0, 0, time.UTC),
-		limits:  Limits{Bytes: 5, Memory: WriteAccess},
+		limits:  Limits{Bytes: 8 << 10, Memory: WriteAccess},
 	}}
 	options := []cmp.Option{cmp.AllowUnexported(Peer{}, services{}), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })}
 	if diff := cmp.Diff(want, p.peers, options...); diff != "" {
@@ -119,6 +119,8 @@ func TestBadPeers(t *testing.T) {
 		{"many", text(1) + " half-open=2147483648", `half-open=: "2147483648" is not a number from 1 to 2147483647`},
 		{"negative", text(1) + " rate=-1", `rate=: "-1" is not a number from 1 to 2147483647`},
 		{"no bytes", text(1) + " bytes=0", `bytes=: "0" is not a size: write it as 4096, 64K or 1GiB`},
+		{"few bytes", text(1) + " bytes=8191", `bytes=: "8191" is less than one connection needs, and permits none: write 8K or more`},
+		{"private key", text(0x81), begins + errPrivate.Error()},
 		{"unit", text(1) + " bytes=1KG", `bytes=: "1KG" is not a size: write it as 4096, 64K or 1GiB`},
 		{"many bytes", text(1) + " bytes=8589934592G", `bytes=: "8589934592G" is not a size: write it as 4096, 64K or 1GiB`},
 		{"same key", text(1) + "\n" + text(1), "the peer's key is in the file already: remove one of the lines"},
@@ -158,7 +160,7 @@ func TestNoKeyInErrors(t *testing.T) {
 
 // TestUnits: sizes are multiples of 1024.
 func TestUnits(t *testing.T) {
-	for text, want := range map[string]int64{"1": 1, "2K": 2048, "2KiB": 2048, "3M": 3 << 20, "3MiB": 3 << 20, "4G": 4 << 30, "8589934591GiB": 8589934591 << 30} {
+	for text, want := range map[string]int64{"8192": 8192, "8K": 8192, "9KiB": 9216, "3M": 3 << 20, "3MiB": 3 << 20, "4G": 4 << 30, "8589934591GiB": 8589934591 << 30} {
 		var p Peer
 		if err := p.parseBytes(text); err != nil || p.limits.Bytes != want {
 			t.Errorf("%s: got %d, %v, want %d", text, p.limits.Bytes, err, want)

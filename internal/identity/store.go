@@ -2,6 +2,7 @@ package identity
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -81,6 +82,9 @@ func (s *Store) Close() {
 
 func (f *Files) read() (*Set, error) {
 	version := f.version() // first: what changes meanwhile is read again
+	if version[0].isFile(version[1]) {
+		return nil, fmt.Errorf("%s: this is the key file, and the file of peers too: the file of peers has the public keys of other hosts", f.Peers)
+	}
 	keys, err := f.readKeys()
 	if err != nil {
 		return nil, err
@@ -90,6 +94,11 @@ func (f *Files) read() (*Set, error) {
 		if policy, err = readPeers(f.Peers); err != nil {
 			return nil, err
 		}
+	}
+	if p := keys.misplaced(policy); p != nil {
+		policy.drop()
+		return nil, fmt.Errorf("%s:%d: a private key of this host is in the place of a public key: write the public key of the peer, "+
+			"and make a new private key if others could read this file", f.Peers, p.line)
 	}
 	return &Set{keys, policy, version}, nil
 }

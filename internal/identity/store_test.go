@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -65,10 +66,10 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// files makes a key file and a file of peers.
+// files makes a key file with text(9) and a file of peers.
 func files(t *testing.T, peers string) Files {
 	t.Helper()
-	return Files{write(t, "key", text(1), 0o600), write(t, "peers", peers, 0o600)}
+	return Files{write(t, "key", text(9), 0o600), write(t, "peers", peers, 0o600)}
 }
 
 func open(t *testing.T, f Files) *Store {
@@ -138,17 +139,17 @@ func TestFailedReload(t *testing.T) {
 
 // TestNoPeers: without a file of peers nobody is known, nor after Close.
 func TestNoPeers(t *testing.T) {
-	f := files(t, text(1)+"\npsk:"+text(2))
+	f := files(t, text(3)+"\npsk:"+text(2))
 	s := open(t, f)
 	peer := s.Current().Policy.FindShared(shared(2).ID())
 	s.Close()
-	if s.Current().Policy.Find(peerID(1)) != nil || peer.Secret(new(handshake.SharedKey)) {
+	if s.Current().Policy.Find(peerID(3)) != nil || peer.Secret(new(handshake.SharedKey)) {
 		t.Error("a peer is known after Close")
 	}
 	s.Close()
 	f.Peers = ""
 	s = open(t, f)
-	if s.Current().Policy.Find(peerID(1)) != nil || s.Current().Policy.FindShared(shared(2).ID()) != nil {
+	if s.Current().Policy.Find(peerID(3)) != nil || s.Current().Policy.FindShared(shared(2).ID()) != nil {
 		t.Error("a peer is known without a file of peers")
 	}
 }
@@ -186,5 +187,50 @@ func TestReloadWhileUsed(t *testing.T) {
 	}
 	if _, err := s.Reload(); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: %v", err)
+	}
+}
+
+// TestMisplacedPrivateKey: a private key in the file of peers is refused, and so is one file for keys and peers. The error
+// names the place, and does not have the key.
+func TestMisplacedPrivateKey(t *testing.T) {
+	own := files(t, text(2)+"\n# mine\n"+text(9)+" name=me\n")
+	copied := files(t, text(2))
+	link := copied.Key + ".link"
+	if err := os.Symlink(copied.Key, link); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		files Files
+		want  string
+	}{
+		"own key":   {own, own.Peers + ":3: a private key of this host is in the place of a public key: "},
+		"same file": {Files{copied.Key, copied.Key}, copied.Key + ": this is the key file, and the file of peers too: "},
+		"same link": {Files{copied.Key, link}, link + ": this is the key file, and the file of peers too: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := Open(tc.files); err == nil || !strings.HasPrefix(err.Error(), tc.want) || strings.Contains(err.Error(), text(9)[:20]) {
+				t.Errorf("got %v, want %s", err, tc.want)
+			}
+		})
+	}
+}
+
+// TestNewKeysAreNoPublicKeys: a private key of CreateKey is noticed wherever a public key belongs, also on another host.
+func TestNewKeysAreNoPublicKeys(t *testing.T) {
+	for range 8 {
+		name := filepath.Join(t.TempDir(), "key")
+		if _, err := CreateKey(name); err != nil {
+			t.Fatal(err)
+		}
+		key, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := parsePeers("p", key); !errors.Is(err, errPrivate) {
+			t.Errorf("in a file of peers: %v", err)
+		}
+		if _, err := ParsePublic(strings.TrimSpace(string(key))); !errors.Is(err, errPrivate) {
+			t.Errorf("ParsePublic: %v", err)
+		}
 	}
 }

@@ -17,6 +17,11 @@ type fileVersion struct {
 	modified time.Time
 }
 
+// isFile reports whether both are versions of one file.
+func (a fileVersion) isFile(b fileVersion) bool {
+	return a.info != nil && b.info != nil && os.SameFile(a.info, b.info)
+}
+
 func (a fileVersion) same(b fileVersion) bool {
 	if a.info == nil || b.info == nil {
 		return a.info == b.info

@@ -187,5 +187,8 @@ func (p *Peer) parseBytes(v string) error {
 		return fmt.Errorf("%s is not a size: write it as 4096, 64K or 1GiB", quote(v))
 	}
 	p.limits.Bytes = int64(n) << shift
+	if p.limits.Bytes < ConnectionBytes {
+		return fmt.Errorf("%s is less than one connection needs, and permits none: write %dK or more", quote(v), ConnectionBytes>>10)
+	}
 	return nil
 }
