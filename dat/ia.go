@@ -35,7 +35,7 @@ type IA struct {
 
 // newIA makes an IA: one open of adapter a. If it fails, it releases a.
 func newIA(a *adapter, name string, o Options) (*IA, error) {
-	ia := &IA{a: a, name: name, peerPort: cmp.Or(o.PeerPort, a.port), log: o.logger().With("ia", name),
+	ia := &IA{a: a, name: name, peerPort: cmp.Or(o.PeerPort, a.port), log: o.logger(),
 		pzs: map[*PZ]struct{}{}, lmrs: map[*LMR]struct{}{}, rmrs: map[*RMR]struct{}{},
 		evds: map[*EVD]struct{}{}, eps: map[*EP]struct{}{}, psps: map[*PSP]struct{}{},
 		srqs: map[*SRQ]struct{}{}, cnos: map[*CNO]struct{}{}, rsps: map[*RSP]struct{}{}}

@@ -17,21 +17,22 @@ import (
 // logs the event. Events that are lost when their dispatcher is freed are not logged. A sampler limits the number of
 // lines, because peers decide how many connection events there are.
 
-// logger returns the logger of an IA, with a sampler. If Options.Logger is nil, the returned logger discards
+// logger returns the logger of an IA, with a sampler. Each line has the name of the IA. If Options.Logger is nil, the returned logger discards
 // everything.
 func (o *Options) logger() *slog.Logger {
 	if o.Logger == nil {
 		return slog.New(slog.DiscardHandler)
 	}
-	return slog.New(newSampler(o.Logger.Handler()))
+	return slog.New(newSampler(o.Logger.Handler())).With("ia", o.ia)
 }
 
 // warner returns the logger for warnings that are logged even if Options.Logger is nil.
 func (o *Options) warner() *slog.Logger {
-	if o.Logger == nil {
-		return slog.Default()
+	log := o.Logger
+	if log == nil {
+		log = slog.Default()
 	}
-	return o.Logger
+	return log.With("ia", o.ia)
 }
 
 // connectionEvent is the bit that is set in the numbers of all connection events, and in no others.

@@ -60,6 +60,8 @@ type Options struct {
 	// Logger logs when the adapter is opened and closed, and what happens to the connections of this open. If Logger is
 	// nil, only warnings about the adapter are logged, such as a fallback to UDP or a key log; slog.Default logs them.
 	Logger *slog.Logger
+
+	ia string // name in log lines; Open and OpenLink set it
 }
 
 // Limits are the timeouts of connections. 0 means the default. A negative time is ErrInvalidParameter. A time above
@@ -144,6 +146,7 @@ func openDevice(name, description string, o Options) (*IA, error) {
 	if err := o.override(n); err != nil {
 		return nil, err
 	}
+	o.ia = identity.Redact(name) // key= may have a key and not a file
 	o.PeerPort = cmp.Or(o.PeerPort, o.Port, DefaultPort)
 	key := func(port uint16) string { return fmt.Sprintf("%s@%s:%d", n.Device, namespace(), port) }
 	var aliases []string
@@ -223,10 +226,11 @@ var anonymous atomic.Uint64
 // (no link, Options), ErrInvalidHandle (AsyncEVD).
 func OpenLink(o Options, links ...link.Link) (*IA, error) {
 	o.setDefaults()
+	o.ia = "link"
 	key := fmt.Sprintf("link#%d", anonymous.Add(1))
 	a, err := acquire(key, o, func() (device, error) { return device{links: links}, nil })
 	if err != nil {
 		return nil, err
 	}
-	return newIA(a, "link", o)
+	return newIA(a, o.ia, o)
 }

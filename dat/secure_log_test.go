@@ -2,6 +2,7 @@ package dat
 
 import (
 	"log/slog"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -64,7 +65,7 @@ func TestRefusedHandshakeIsLogged(t *testing.T) {
 			if tc.key {
 				key = ` key=` + regexp.QuoteMeta(`"`+k.publicOf("alice").String()+`"`) + ` name=` + map[bool]string{true: "alice", false: `""`}[known == "alice"] + ` qualifier=\d+`
 			}
-			want := regexp.MustCompile(`level=WARN msg="dat: handshake refused" peer=` + regexp.QuoteMeta(a.addr.String()) + ` reason=` + tc.reason + key + ` hint="` + tc.hint)
+			want := regexp.MustCompile(`level=WARN msg="dat: handshake refused" ia=link peer=` + regexp.QuoteMeta(a.addr.String()) + ` reason=` + tc.reason + key + ` hint="` + tc.hint)
 			if got := log.String(); !want.MatchString(got) || strings.Contains(got, "DATXDP") {
 				t.Errorf("the log says %q, want %s", got, want)
 			}
@@ -92,6 +93,33 @@ func TestHintOfSecureMode(t *testing.T) {
 	for _, want := range []string{"may be missing, expired or for another address", "connections= or bytes= of the line of this host may be the limit"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log says %q, want %q", log.String(), want)
+		}
+	}
+}
+
+// TestLogNamesTheAdapter: each line of secure mode says which adapter of the program it is about, as other lines do.
+func TestLogNamesTheAdapter(t *testing.T) {
+	t.Setenv("DATXDP_KEYLOG", filepath.Join(t.TempDir(), "keys"))
+	k := newKeyring(t)
+	var log syncBuffer
+	o := k.options("bob", k.line("carol", ""))
+	o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	n := newSim(t)
+	a, b := newHost(t, n, 0, k.options("alice", "")), newHost(t, n, 1, o)
+	b.listen(testQual, 64)
+	x := a.point(nil)
+	x.dialAs(b, refusedAfter, k.publicOf("bob"), "")
+	x.expect(EventTimedOut)
+	ok(t, b.ia.ReloadSecurity())
+	text := log.String()
+	for line := range strings.Lines(text) {
+		if !strings.Contains(line, " ia=link ") || strings.Count(line, "ia=") != 1 {
+			t.Errorf("no adapter in %q", line)
+		}
+	}
+	for _, message := range []string{"DATXDP_KEYLOG is set", "handshake refused", "keys and peers read again", "dat: opened"} {
+		if !strings.Contains(text, message) {
+			t.Errorf("no line with %q in %q", message, text)
 		}
 	}
 }

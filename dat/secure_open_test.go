@@ -107,7 +107,7 @@ func TestInsecureWithKey(t *testing.T) {
 		var log bytes.Buffer
 		ia := must(newSimWith(t, simlink.Config{}).open(0, Options{Security: Security{Insecure: true}, Logger: slog.New(slog.NewTextHandler(&log, nil))}))(t)
 		ok(t, ia.Close())
-		warned := strings.Contains(log.String(), `level=WARN msg="dat: plaintext mode because of insecure, although there is a key" key=DATXDP_KEY`)
+		warned := strings.Contains(log.String(), `level=WARN msg="dat: plaintext mode because of insecure, although there is a key" ia=link key=DATXDP_KEY`)
 		if warned != (key != "") || !strings.Contains(log.String(), "security=plaintext") || key != "" && strings.Contains(log.String(), strings.TrimSpace(key)) {
 			t.Errorf("with a key of %d bytes the log says %q", len(key), &log)
 		}
