@@ -44,6 +44,8 @@ type ConnInfo struct {
 	Peer    netip.Addr
 	Qual    ConnQual      // the connection qualifier in the connection request
 	Passive bool          // the peer sent the connection request
+	OwnKey  PublicKey     // key of this host in secure mode, once the handshake is done; zero with a shared secret
+	PeerKey PublicKey     // the same of the peer
 	Age     time.Duration // since Connect or Accept
 	Silence time.Duration // since the last packet of the peer
 	MTU     int           // largest packet in bytes, protocol header and trailer included
@@ -72,7 +74,7 @@ type ConnInfo struct {
 
 func connInfo(c *wire.ConnInfo) ConnInfo {
 	return ConnInfo{Engine: c.Engine, State: ConnState(c.State), Peer: c.Peer, Qual: ConnQual(c.Qual), Passive: c.Passive,
-		Age: c.Age, Silence: c.Silence, MTU: c.MTU,
+		OwnKey: c.OwnKey, PeerKey: c.PeerKey, Age: c.Age, Silence: c.Silence, MTU: c.MTU,
 		SendOldest: c.SendOldest, SendNext: c.SendNext, Window: c.Window, InFlight: c.InFlight, Lost: c.Lost,
 		Timeouts: c.Timeouts, Retransmits: c.Retransmits, RTT: c.RTT, RTTVar: c.RTTVar, RTO: c.RTO,
 		Requests: c.Requests, Unsent: c.Unsent, Credits: c.Credits, Starved: c.Starved,

@@ -32,7 +32,9 @@ type CRParam struct {
 	// its name in the file of peers, or a part of its key if it has no name there. In plaintext mode both are zero.
 	PeerKey  PublicKey
 	PeerName string
-	LocalEP  *EP // endpoint of the reserved service point, or created by the provider; nil: pass one to Accept
+	// OwnKey is the key of this host that the requester expects, of several in the key file. It is zero if PeerKey is.
+	OwnKey  PublicKey
+	LocalEP *EP // endpoint of the reserved service point, or created by the provider; nil: pass one to Accept
 }
 
 // newCR makes the CR for a request that arrived at a service point of ia.
@@ -59,7 +61,7 @@ func (c *CR) Query() (CRParam, error) {
 	}
 	defer c.unlock()
 	return CRParam{RemoteAddress: c.req.From.Addr(), RemotePort: c.req.Port, PrivateData: truncatePrivate(c.req.Private),
-		PeerKey: c.req.PeerKey, PeerName: c.req.PeerName, LocalEP: c.ep}, nil
+		PeerKey: c.req.PeerKey, PeerName: c.req.PeerName, OwnKey: c.req.OwnKey, LocalEP: c.ep}, nil
 }
 
 // lock locks the IA and mu. It returns an error and locks nothing if the request is nil or answered, or if the IA is
@@ -162,7 +164,7 @@ func (c *CR) mayAccept(ep *EP, call epCall, private []byte) error {
 // the requester, the connection ends at once. mu and ep.mu are held.
 func (c *CR) connectEP(ep *EP, private []byte) (logLine, error) {
 	d, path, unreachable := c.resolve() // the last check, because a later one would have to free the path
-	peer := remote{addr: c.req.From.Addr(), port: c.req.Port, qual: c.req.Qual, key: c.req.PeerKey, name: c.req.PeerName}
+	peer := remote{addr: c.req.From.Addr(), port: c.req.Port, qual: c.req.Qual, key: c.req.PeerKey, own: c.req.OwnKey, name: c.req.PeerName}
 	err := ep.startConnection(d, peer, func(e *wire.Engine) error {
 		if unreachable != nil {
 			return e.AcceptUnreachable(c.req, ep.conn, ep.completions(d))

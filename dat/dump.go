@@ -86,13 +86,14 @@ func (d *driver) eachConn(f func(*wire.ConnInfo) error) error {
 // dumpHead is the header of the table that Dump writes; dumpLine is the format of its lines. The columns have fixed
 // widths, because Dump writes a line before it has read the next connection.
 const (
-	dumpHead = "ENGINE  STATE        PEER                                     QUALIFIER           SIDE     AGE             SILENT          MTU   PSN               WINDOW   FLIGHT  LOST  RESENT  RTT           RTO           REQUESTS  UNSENT    CREDITS      NEXT        EARLY  RECEIVES  GRANTED"
-	dumpLine = "%-6d  %-11v  %-39v  %#-18x  %-7s  %-14v  %-14v  %-4d  %-16s  %-7.2f  %-6d  %-4d  %-6d  %-12v  %-12v  %-8d  %-8d  %-11s  %-10d  %-5d  %-8d  %s\n"
+	dumpHead = "ENGINE  STATE        PEER                                     QUALIFIER           SIDE     OWN-KEY   PEER-KEY  AGE             SILENT          MTU   PSN               WINDOW   FLIGHT  LOST  RESENT  RTT           RTO           REQUESTS  UNSENT    CREDITS      NEXT        EARLY  RECEIVES  GRANTED"
+	dumpLine = "%-6d  %-11v  %-39v  %#-18x  %-7s  %-8s  %-8s  %-14v  %-14v  %-4d  %-16s  %-7.2f  %-6d  %-4d  %-6d  %-12v  %-12v  %-8d  %-8d  %-11s  %-10d  %-5d  %-8d  %s\n"
 )
 
 // Dump writes the rows of Connections to w as a table, with one line for each connection. Dump writes each line before
 // it reads the next connection. The column PSN has the oldest unacknowledged PSN, a plus sign, and the number of
-// unacknowledged packets. Durations have units. Errors: ErrInvalidHandle, ErrInvalidParameter (w is nil), and errors of
+// unacknowledged packets. Durations have units. The columns OWN-KEY and PEER-KEY
+// have the first 8 characters of the public keys. Errors: ErrInvalidHandle, ErrInvalidParameter (w is nil), and errors of
 // w.
 func (ia *IA) Dump(w io.Writer) error {
 	if w == nil {
@@ -115,7 +116,7 @@ func dumpRow(w io.Writer, c *ConnInfo) error {
 		credits += " starved"
 	}
 	_, err := fmt.Fprintf(w, dumpLine,
-		c.Engine, c.State, c.Peer, uint64(c.Qual), side, c.Age, c.Silence, c.MTU, fmt.Sprintf("%d+%d", c.SendOldest, c.SendNext-c.SendOldest),
+		c.Engine, c.State, c.Peer, uint64(c.Qual), side, c.OwnKey.short(), c.PeerKey.short(), c.Age, c.Silence, c.MTU, fmt.Sprintf("%d+%d", c.SendOldest, c.SendNext-c.SendOldest),
 		c.Window, c.InFlight, c.Lost, c.Retransmits, c.RTT, c.RTO, c.Requests, c.Unsent, credits,
 		c.RecvNext, c.Early, c.Receives, promised(c.Granted))
 	return err

@@ -37,7 +37,8 @@ type remote struct {
 	port  uint64 // active side: the requested connection qualifier; passive side: the peer's port qualifier
 	qual  uint64 // both sides: the requested connection qualifier
 	flags ConnectFlags
-	key   PublicKey
+	key   PublicKey // of the peer
+	own   PublicKey // of this host
 	name  string
 }
 

@@ -13,9 +13,11 @@ type EPParam struct {
 	// qualifier.
 	RemoteAddress netip.Addr
 	RemotePort    uint64
-	// PeerKey and PeerName are the public key and the name of the peer in secure mode, as in CRParam.
+	// PeerKey and PeerName are the public key and the name of the peer in secure mode, and OwnKey is the key of this host
+	// that the connection uses, as in CRParam.
 	PeerKey  PublicKey
 	PeerName string
+	OwnKey   PublicKey
 
 	PZ                              *PZ
 	RecvEVD, RequestEVD, ConnectEVD *EVD
@@ -99,10 +101,10 @@ func (ep *EP) param() EPParam {
 	case !remoteDefined.has(p.State):
 	case h != nil && h.cr != nil:
 		p.RemoteAddress, p.RemotePort = h.cr.req.From.Addr(), h.cr.req.Port
-		p.PeerKey, p.PeerName = h.cr.req.PeerKey, h.cr.req.PeerName
+		p.PeerKey, p.PeerName, p.OwnKey = h.cr.req.PeerKey, h.cr.req.PeerName, h.cr.req.OwnKey
 	default:
 		p.RemoteAddress, p.RemotePort = ep.remote.addr, ep.remote.port
-		p.PeerKey, p.PeerName = ep.remote.key, ep.remote.name
+		p.PeerKey, p.PeerName, p.OwnKey = ep.remote.key, ep.remote.name, ep.remote.own
 	}
 	return p
 }

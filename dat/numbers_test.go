@@ -74,13 +74,15 @@ func TestConnInfoIsComplete(t *testing.T) {
 			f.SetFloat(float64(i) + 1)
 		case f.Kind() == reflect.Bool:
 			f.SetBool(true)
+		case f.Kind() == reflect.Array:
+			f.Index(0).SetUint(uint64(i) + 1)
 		}
 	}
 	from.Peer = netip.AddrFrom4([4]byte{10, 0, 0, 1})
 	to := reflect.ValueOf(connInfo(&from))
 	for i := range v.NumField() {
 		name := v.Type().Field(i).Name
-		if got := to.FieldByName(name); !got.IsValid() || fmt.Sprint(got) != fmt.Sprint(v.Field(i)) {
+		if got := to.FieldByName(name); !got.IsValid() || fmt.Sprint(got.Convert(v.Field(i).Type())) != fmt.Sprint(v.Field(i)) {
 			t.Errorf("%s is %v, want %v", name, got, v.Field(i))
 		}
 	}

@@ -42,6 +42,17 @@ func (k PublicKey) String() string {
 	return identity.Text(handshake.PublicKey(k))
 }
 
+// MarshalText returns String.
+func (k PublicKey) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// short returns the beginning of the key for a table, or "-" for none.
+func (k PublicKey) short() string {
+	if s := k.String(); s != "" {
+		return s[:8]
+	}
+	return "-"
+}
+
 // ParsePublicKey parses the text of a public key: what String returns and "datbench keygen" prints. The error is
 // ErrInvalidParameter.
 func ParsePublicKey(text string) (PublicKey, error) {

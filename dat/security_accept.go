@@ -65,7 +65,11 @@ func (s *security) respond(from netip.Addr, form byte, keyID [4]byte, prologue, 
 	if t.Shared == nil {
 		peer = set.Policy.Find(identity.PublicID(r.Peer()))
 	}
-	return payload, &answerer{handshake: r, security: s, peer: peer, from: from}, nil
+	a = &answerer{handshake: r, security: s, peer: peer, from: from}
+	if t.Own != nil {
+		a.own = t.Own.Public()
+	}
+	return payload, a, nil
 }
 
 // denials maps the refusals of package identity.
@@ -80,8 +84,9 @@ type answerer struct {
 	security  *security
 	peer      *identity.Peer // nil if nobody has the requester's key
 	from      netip.Addr
-	grant     *grant // nil unless the requester is admitted
-	lasting   bool   // the limit that stands against the request lasts
+	own       handshake.PublicKey // of this host; 0 with a shared secret
+	grant     *grant              // nil unless the requester is admitted
+	lasting   bool                // the limit that stands against the request lasts
 }
 
 // admit makes the grant of the request. It returns a wire.Denial if the policy or a limit of the requester refuses it.
@@ -107,6 +112,9 @@ func (a *answerer) answers(why wire.Denial) bool {
 
 // Peer implements wire.Answerer.
 func (a *answerer) Peer() (key [32]byte, name string) { return a.handshake.Peer(), a.peer.String() }
+
+// Own implements wire.Answerer.
+func (a *answerer) Own() [32]byte { return a.own }
 
 // Allows implements wire.Answerer.
 func (a *answerer) Allows(qual uint64) bool {

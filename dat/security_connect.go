@@ -11,7 +11,7 @@ import (
 
 var errNoSecret = errors.New("dat: the shared secret was dropped")
 
-// identify finds out with which key the endpoint connects to peer, and completes peer.key and peer.name. In plaintext mode
+// identify finds out with which key the endpoint connects to peer, and completes peer.key, peer.own and peer.name. In plaintext mode
 // it returns nil. s may be nil.
 func (s *security) identify(peer *remote) (wire.Requester, error) {
 	named := peer.key != (PublicKey{}) || peer.name != ""
@@ -37,7 +37,7 @@ func (s *security) identify(peer *remote) (wire.Requester, error) {
 		}
 		r.server = p.ID().Key
 	}
-	peer.key, peer.name = PublicKey(r.server), ""
+	peer.key, peer.own, peer.name = PublicKey(r.server), PublicKey(r.own.Public()), ""
 	r.keyID = r.server.ID()
 	p := set.Policy.Find(identity.PublicID(r.server))
 	if p == nil {
@@ -113,6 +113,14 @@ func (r *requester) Form() (form byte, keyID [4]byte) {
 		return byte(handshake.NNpsk0), r.keyID
 	}
 	return byte(handshake.IK), r.keyID
+}
+
+// Keys implements wire.Requester.
+func (r *requester) Keys() (own, server [32]byte) {
+	if r.shared == nil {
+		own, server = r.own.Public(), r.server
+	}
+	return own, server
 }
 
 // Request implements wire.Requester. It is called by the worker.

@@ -1,6 +1,7 @@
 package dat
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"github.com/datxdp/datxdp/link"
@@ -34,6 +35,9 @@ type Stats struct {
 
 	Connections int // existing connections, including those whose end the peer has not confirmed yet
 	ConnStats
+	// Keys counts the connections by the key of this host. It has each key of the key file in secure mode, and each key that
+	// a connection still uses.
+	Keys        []KeyStats
 	Dispatchers EVDStats
 
 	Triggers uint64 // triggers of notification objects
@@ -73,6 +77,36 @@ type ConnStats struct {
 	Requests int     // outstanding requests
 }
 
+// KeyStats counts the connections that use one key of this host.
+type KeyStats struct {
+	Key         PublicKey // zero stands for shared secrets
+	Connections int       // established connections, and those that drain
+}
+
+// keyStats returns the keys of the key file, without connections. s may be nil.
+func (s *security) keyStats() (all []KeyStats) {
+	if s == nil {
+		return nil
+	}
+	for _, k := range s.store.Current().Keys.Public() {
+		all = append(all, KeyStats{Key: PublicKey(k)})
+	}
+	return all
+}
+
+// countKey counts a connection in secure mode.
+func (s *Stats) countKey(c *wire.ConnInfo) {
+	if c.State != wire.Established && c.State != wire.Draining {
+		return
+	}
+	i := slices.IndexFunc(s.Keys, func(k KeyStats) bool { return k.Key == c.OwnKey })
+	if i < 0 {
+		i = len(s.Keys)
+		s.Keys = append(s.Keys, KeyStats{Key: c.OwnKey})
+	}
+	s.Keys[i].Connections++
+}
+
 // EVDStats sums up the dispatchers of one open of an adapter, the asynchronous one included.
 type EVDStats struct {
 	Count   int     // dispatchers
@@ -100,7 +134,7 @@ func (ia *IA) Stats() (Stats, error) {
 		return Stats{}, err
 	}
 	a := ia.a
-	s := Stats{Dispatchers: dispatchers, Mode: a.currentMode(), Triggers: a.tallies.triggers.Load(), Wakeups: a.tallies.wakeups.Load(), Sleeps: a.engines.Parked()}
+	s := Stats{Keys: a.security.keyStats(), Dispatchers: dispatchers, Mode: a.currentMode(), Triggers: a.tallies.triggers.Load(), Wakeups: a.tallies.wakeups.Load(), Sleeps: a.engines.Parked()}
 	var protocol wire.Stats
 	var links link.Stats
 	for _, d := range a.drivers {
@@ -112,7 +146,9 @@ func (ia *IA) Stats() (Stats, error) {
 		d.Disown()
 		links.Add(d.link.Stats())
 		err := d.eachConn(func(c *wire.ConnInfo) error {
-			s.ConnStats.add(c)
+			if s.ConnStats.add(c); a.security != nil {
+				s.countKey(c)
+			}
 			return nil
 		})
 		if err != nil {

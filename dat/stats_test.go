@@ -74,7 +74,7 @@ func TestConnections(t *testing.T) {
 		var text bytes.Buffer
 		ok(t, a.ia.Dump(&text))
 		lines := strings.Split(strings.TrimSpace(text.String()), "\n")
-		if len(lines) != 2 || len(strings.Fields(lines[0])) != 22 {
+		if len(lines) != 2 || len(strings.Fields(lines[0])) != 24 {
 			t.Fatalf("dump:\n%s", text.String())
 		}
 		for _, want := range []string{"established", b.addr.String(), "0xda7", "active", "0 starved"} {

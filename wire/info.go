@@ -12,6 +12,8 @@ type ConnInfo struct {
 	Peer    netip.Addr
 	Qual    uint64        // connection qualifier of the request
 	Passive bool          // this side accepted
+	OwnKey  [32]byte      // public key of this side in secure mode, once the handshake is done; 0 with a shared secret
+	PeerKey [32]byte      // the same of the peer
 	Age     time.Duration // since Connect or Accept
 	Silence time.Duration // since the peer's last packet
 	MTU     int           // largest packet in bytes, header to trailer
@@ -70,6 +72,9 @@ func (c *Conn) info(now Time) ConnInfo {
 		Requests: int(c.sq.postedCount.Load() - c.sq.doneCount.Load()), Unsent: c.sq.unsent,
 		Credits: max(c.flow.creditLimit.Sub(c.sq.msn), 0), Starved: c.flow.stalledSince != 0,
 		RecvNext: uint32(r.nextPSN), Early: r.early.Packets(), Receives: receives, Granted: max(c.flow.grantedCredit.Sub(r.msn), 0)}
+	if c.keys != nil {
+		i.OwnKey, i.PeerKey = c.keys.own, c.keys.peer
+	}
 	if c.flow.unlimited {
 		i.Credits = -1
 	}

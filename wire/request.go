@@ -27,10 +27,7 @@ type Request struct {
 	Private []byte // private data of the requester; the service owns it
 	// ReadIn bounds the RDMA reads that the requester serves at a time. ReadOut bounds those that it has outstanding.
 	ReadIn, ReadOut int
-	// PeerKey is the public key of the requester in secure mode. It is 0 if the requester has proven that it knows a
-	// shared secret, and in plaintext mode. PeerName is its name, as the Answerer gives it.
-	PeerKey  [32]byte
-	PeerName string
+	parties
 	// User belongs to the service; the engine does not read it.
 	User any
 
@@ -44,6 +41,16 @@ type Request struct {
 	gone      bool             // rejected, forgotten or handed off
 	rejection *rejection       // the Reject; nil unless the request is rejected
 	authentication
+}
+
+// parties are the two ends of a request in secure mode.
+type parties struct {
+	// PeerKey is the public key of the requester. It is 0 if the requester has proven that it knows a shared secret, and in
+	// plaintext mode. PeerName is its name, as the Answerer gives it.
+	PeerKey  [32]byte
+	PeerName string
+	// OwnKey is the public key of this host that the requester expects. It is 0 if PeerKey is.
+	OwnKey [32]byte
 }
 
 // requestKeys are the keys of a request in the table.

@@ -19,11 +19,12 @@ import (
 // say so accept a nil pointer, which stands for plaintext mode.
 type keys struct {
 	*seal.Session
-	conn      *Conn  // connection that breaks if the keys are used up; nil for a linger
-	usedUp    bool   // no further packet can be sealed or opened
-	phase     uint32 // key phase of the last opened packets
-	expireAt  Time   // when the receiving key of the phase before is dropped; never: there is none
-	challenge uint64 // counter of the first challenge ACK of the last challenge
+	own, peer [32]byte // public keys of the two ends; 0 with a shared secret
+	conn      *Conn    // connection that breaks if the keys are used up; nil for a linger
+	usedUp    bool     // no further packet can be sealed or opened
+	phase     uint32   // key phase of the last opened packets
+	expireAt  Time     // when the receiving key of the phase before is dropped; never: there is none
+	challenge uint64   // counter of the first challenge ACK of the last challenge
 }
 
 // sealing is the state of secure mode on an engine.
@@ -56,6 +57,11 @@ func (c *Conn) makeKeys(s *secrets, mtu uint32) {
 		cfg.Limits = seal.LimitsFor(max(c.eng.maxPacket, int(min(mtu, 1<<16))))
 	}
 	c.keys = &keys{conn: c, expireAt: never}
+	if c.req != nil {
+		c.keys.own, c.keys.peer = c.req.OwnKey, c.req.PeerKey
+	} else {
+		c.keys.own, c.keys.peer = c.dial.opening.requester.Keys()
+	}
 	var err error
 	if c.keys.Session, err = seal.New(&cfg, c.eng.now); err != nil {
 		c.keys.Session = new(seal.Session) // it refuses every packet

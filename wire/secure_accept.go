@@ -115,6 +115,7 @@ func (e *Engine) readRequest(r *Request, hi *proto.Hello, n *proto.Noise, connec
 				return
 			}
 			r.PeerKey, r.PeerName = a.Peer()
+			r.OwnKey = a.Own()
 			e.takeRequest(r, err)
 		},
 	})

@@ -49,6 +49,14 @@ func (n *noise) Form() (form byte, keyID [4]byte) {
 	return byte(handshake.IK), n.terms.Server.ID()
 }
 
+// Keys implements Requester.
+func (n *noise) Keys() (own, server [32]byte) {
+	if n.terms.Shared == nil {
+		own, server = n.terms.Own.Public(), n.terms.Server
+	}
+	return own, server
+}
+
 // Request implements Requester.
 func (n *noise) Request(prologue, payload []byte) (message []byte, f Finisher, err error) {
 	t := n.terms
@@ -112,6 +120,14 @@ type answerer struct {
 
 // Peer implements Answerer.
 func (a answerer) Peer() (key [32]byte, name string) { return a.Responder.Peer(), "" }
+
+// Own implements Answerer.
+func (a answerer) Own() (key [32]byte) {
+	if a.n.terms.Own != nil {
+		key = a.n.terms.Own.Public()
+	}
+	return key
+}
 
 // Allows implements Answerer.
 func (a answerer) Allows(qual uint64) bool { return a.n.bar == nil || !a.n.bar(qual) }

@@ -25,6 +25,9 @@ type Requester interface {
 	// Form returns the first byte of the Noise option, which names the pattern and the cipher, and the ID of the
 	// server's key.
 	Form() (form byte, keyID [4]byte)
+	// Keys returns the public keys of this host and of the server, or 0 if the pattern has none. It is not called while the
+	// server's key is unknown.
+	Keys() (own, server [32]byte)
 	// Grant returns a grant for a connection to the server. nil means that the server may have and hold everything.
 	Grant() Grant
 	// Request makes message 1. It does not keep the slices.
@@ -61,6 +64,8 @@ type Responder interface {
 type Answerer interface {
 	// Peer returns the public key of the requester, or 0 if the pattern has none, and the name of the requester.
 	Peer() (key [32]byte, name string)
+	// Own returns the public key of this host that the requester expects, or 0 if the pattern has none.
+	Own() [32]byte
 	// Allows reports whether the requester may connect to the service of another qualifier.
 	Allows(qual uint64) bool
 	// Grant returns the grant for the connection. nil means that the requester may have and hold everything. It is called

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -53,6 +54,8 @@ var families = []family{
 		}},
 	{name: "connections", kind: prometheus.GaugeValue, labels: []string{"state"},
 		help: "Number of connections by state. The state closing means that the peer has not confirmed the end yet.", show: showConnections},
+	{name: "connections_by_key", kind: prometheus.GaugeValue, labels: []string{"key"},
+		help: "Number of established connections in secure mode by the public key of this host that they use, or psk with a shared secret. Keys of the key file are there without connections too.", show: showKeys},
 
 	counter("receive_messages_total", "Messages received completely.", func(s *sample) uint64 { return s.RxMessages }),
 	counter("requests_completed_total", "Sends, writes, reads and atomics that completed successfully.", func(s *sample) uint64 { return s.TxRequests }),
@@ -183,6 +186,12 @@ func showConnections(s *sample, put func(float64, ...string)) {
 	put(float64(s.Established), "established")
 	put(float64(s.Draining), "draining")
 	put(float64(max(s.Connections-alive, 0)), "closing")
+}
+
+func showKeys(s *sample, put func(float64, ...string)) {
+	for _, k := range s.Keys {
+		put(float64(k.Connections), cmp.Or(k.Key.String(), "psk"))
+	}
 }
 
 func showSteering(s *sample, put func(float64, ...string)) {

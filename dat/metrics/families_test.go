@@ -41,6 +41,7 @@ func fill(v reflect.Value, path string, where map[float64]string) {
 // Every number of the statistics is exported.
 func TestEveryCounter(t *testing.T) {
 	s := sample{Stats: dat.Stats{
+		Keys:     make([]dat.KeyStats, 1),
 		Steering: make([]dat.Counter, 2),
 		Queues: []dat.QueueStats{{Rings: make([]dat.RingStats, 4), Kernel: []dat.Counter{{Name: "rx_dropped"}, {Name: "rx_ring_full"},
 			{Name: "rx_invalid_descs"}, {Name: "rx_fill_ring_empty_descs"}, {Name: "tx_invalid_descs"}, {Name: "tx_ring_empty_descs"}}}},

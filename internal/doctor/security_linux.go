@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/datxdp/datxdp/internal/identity"
 )
@@ -41,11 +42,18 @@ func secureFindings(set *identity.Set, source string, processor error, peersFile
 	if processor != nil {
 		return failure(processor.Error(), "The adapter does not open.", "use another host, or plaintext mode in a trusted network: insecure", "")
 	}
-	keys := set.Keys.Public()
-	found := ok("secure mode: %s in %s, for which nobody else has access; public key %s; the processor has AES instructions",
-		plural(len(keys), "private key"), source, identity.Text(keys[0]))
+	var keys []string
+	for _, k := range set.Keys.Public() {
+		keys = append(keys, identity.Text(k))
+	}
+	public := "public key " + keys[0]
+	if len(keys) > 1 {
+		public += ", with which it connects; it accepts " + strings.Join(keys[1:], " and ") + " too"
+	}
+	found := ok("secure mode: %s in %s, for which nobody else has access; %s; the processor has AES instructions",
+		plural(len(keys), "private key"), source, public)
 	if source == identity.KeyVariable {
-		found = warning(fmt.Sprintf("secure mode: %s in %s; public key %s", plural(len(keys), "private key"), source, identity.Text(keys[0])),
+		found = warning(fmt.Sprintf("secure mode: %s in %s; %s", plural(len(keys), "private key"), source, public),
 			"The variable is for tests: every process that this one starts gets the key.", "use a key file: key=FILE", "")
 	}
 	if peersFile == "" {

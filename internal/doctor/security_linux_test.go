@@ -113,3 +113,29 @@ func TestSecurityWithoutAES(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestSecurityKeys: with several keys, the doctor says with which one the adapter connects, and which others it accepts.
+func TestSecurityKeys(t *testing.T) {
+	dir := t.TempDir()
+	var public []string
+	var keys []byte
+	for _, name := range []string{"new", "old"} {
+		key, err := identity.CreateKey(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		public, keys = append(public, identity.Text(key)), append(keys, text...)
+	}
+	both := filepath.Join(dir, "both")
+	if err := os.WriteFile(both, keys, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := "public key " + public[0] + ", with which it connects; it accepts " + public[1] + " too"
+	if got := securityOf(t, "udp:127.0.0.1 key="+both); !strings.Contains(got[0].Found, want) {
+		t.Errorf("got %+v, want %s", got[0], want)
+	}
+}
