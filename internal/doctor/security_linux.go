@@ -50,7 +50,7 @@ func secureFindings(set *identity.Set, source string, processor error, peersFile
 	if len(keys) > 1 {
 		public += ", with which it connects; it accepts " + strings.Join(keys[1:], " and ") + " too"
 	}
-	found := ok("secure mode: %s in %s, for which nobody else has access; %s; the processor has AES instructions",
+	found := ok("secure mode: %s in %s, which is not open to others; %s; the processor has AES instructions",
 		plural(len(keys), "private key"), source, public)
 	if source == identity.KeyVariable {
 		found = warning(fmt.Sprintf("secure mode: %s in %s; %s", plural(len(keys), "private key"), source, public),

@@ -43,7 +43,7 @@ func newFiles(t *testing.T) files {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Chmod(f.loose, 0o640); err != nil {
+	if err := os.Chmod(f.loose, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	return f

@@ -37,24 +37,27 @@ func granted(f *os.File, mode fs.FileMode) fs.FileMode {
 	return modeOf(b[aclHeader:n], mode, uint32(os.Geteuid()))
 }
 
-// modeOf returns the mode of a file with an access list. Entries of the user and of root count for nothing.
+// modeOf returns the mode of a file with an access list. Entries of the user and of root count for nothing. Other users and
+// groups in the list are others, because they are not the group of the file.
 func modeOf(entries []byte, mode fs.FileMode, user uint32) fs.FileMode {
-	var group, other uint16
+	var group, named, other uint16
 	mask := ^uint16(0)
 	for ; len(entries) >= aclEntry; entries = entries[aclEntry:] {
 		tag, perm, id := binary.LittleEndian.Uint16(entries), binary.LittleEndian.Uint16(entries[2:]), binary.LittleEndian.Uint32(entries[4:])
 		switch tag {
 		case aclUser:
 			if id != user && id != 0 {
-				group |= perm
+				named |= perm
 			}
-		case aclGroupObj, aclGroup:
+		case aclGroupObj:
 			group |= perm
+		case aclGroup:
+			named |= perm
 		case aclMask:
 			mask = perm
 		case aclOther:
 			other |= perm
 		}
 	}
-	return mode&^access | fs.FileMode(group&mask&7)<<3 | fs.FileMode(other&7)
+	return mode&^access | fs.FileMode(group&mask&7)<<3 | fs.FileMode((named&mask|other)&7)
 }

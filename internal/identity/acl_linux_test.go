@@ -44,11 +44,11 @@ func TestAccessLists(t *testing.T) {
 	}{
 		{"this user", []entry{owner, {aclUser, 4, me}, group, mask, other}, 0o400},
 		{"root", []entry{owner, {aclUser, 6, 0}, group, mask, other}, 0o400},
-		{"another user", []entry{owner, {aclUser, 4, nobody}, group, mask, other}, 0o440},
-		{"this and another user", []entry{owner, {aclUser, 4, me}, {aclUser, 4, nobody}, group, mask, other}, 0o440},
+		{"another user", []entry{owner, {aclUser, 4, nobody}, group, mask, other}, 0o404},
+		{"this and another user", []entry{owner, {aclUser, 4, me}, {aclUser, 4, nobody}, group, mask, other}, 0o404},
 		{"another user, masked", []entry{owner, {aclUser, 2, nobody}, group, mask, other}, 0o400},
 		{"the group", []entry{owner, {aclUser, 4, me}, {aclGroupObj, 4, noID}, mask, other}, 0o440},
-		{"a group", []entry{owner, {aclUser, 4, me}, group, {aclGroup, 4, me}, mask, other}, 0o440},
+		{"a group", []entry{owner, {aclUser, 4, me}, group, {aclGroup, 4, me}, mask, other}, 0o404},
 		{"others", []entry{owner, {aclUser, 4, me}, group, mask, {aclOther, 4, noID}}, 0o404},
 		{"no mask", []entry{owner, {aclGroupObj, 7, noID}, other}, 0o470},
 	}

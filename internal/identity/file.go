@@ -17,7 +17,10 @@ const (
 // Permissions that a file may not give to its group and to others.
 const (
 	access fs.FileMode = 0o077 // of a file with a secret
-	change fs.FileMode = 0o022 // of every file, because what it says is obeyed
+	// byGroup is what the group of such a file may do if the file belongs to root: only root makes a file so, and thereby
+	// says who has the secret. Kubernetes gives a secret to the user of a pod in this way (fsGroup).
+	byGroup fs.FileMode = 0o040
+	change  fs.FileMode = 0o022 // of every file, because what it says is obeyed
 )
 
 // private is an open file that belongs to this program's user or to root.
@@ -58,9 +61,12 @@ func openPrivate(name string, most int64, forbidden fs.FileMode) (_ *private, er
 
 // deny returns an error if the group of the file, or others, have one of the forbidden permissions.
 func (p *private) deny(forbidden fs.FileMode) error {
-	mode := p.info.Mode().Perm()
+	mode, allowed := p.info.Mode().Perm(), fs.FileMode(0)
+	if ofRoot(p.info) {
+		allowed = byGroup
+	}
 	switch {
-	case mode&forbidden == 0 || granted(p.File, mode)&forbidden == 0:
+	case mode&forbidden == 0 || granted(p.File, mode)&(forbidden&^allowed) == 0:
 		return nil
 	case forbidden == change:
 		return fmt.Errorf("its group or others may change it (mode %04o): chmod go-w %s", mode, p.Name())
@@ -84,7 +90,7 @@ func (p *private) read() ([]byte, error) {
 }
 
 // ReadKeys reads a key file. It refuses a file that its group or others may access, or that belongs to neither the user
-// of this process nor root. On Linux, an access list may name the user of this process: systemd passes credentials so.
+// of this process nor root. The group may read a file of root. On Linux, an access list may name the user of this process: systemd passes credentials so.
 func ReadKeys(name string) (_ *Keys, err error) {
 	f, err := openPrivate(name, maxKeyFile, access)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -14,6 +14,9 @@ const (
 	nofollow = syscall.O_NOFOLLOW
 )
 
+// ofRoot reports whether a file belongs to root.
+func ofRoot(info fs.FileInfo) bool { return info.Sys().(*syscall.Stat_t).Uid == 0 }
+
 // checkOwner returns an error if a file belongs to neither the user of this process nor root.
 func checkOwner(name string, info fs.FileInfo) error {
 	owner, user := info.Sys().(*syscall.Stat_t).Uid, os.Geteuid()

@@ -35,7 +35,10 @@ func TestModes(t *testing.T) {
 			t.Errorf("secrets with mode %o: %v", mode, err)
 		}
 	}
-	for _, mode := range []os.FileMode{0o640, 0o604, 0o620, 0o602, 0o610, 0o601, 0o644} {
+	for _, mode := range []os.FileMode{0o640, 0o440, 0o604, 0o620, 0o602, 0o610, 0o601, 0o644, 0o660, 0o650} {
+		if mode&^0o600 == byGroup && os.Geteuid() == 0 {
+			continue // TestGroupOfRoot
+		}
 		key, secrets := write(t, "key", text(1), mode), write(t, "peers", "psk:"+text(1), mode)
 		for name, read := range map[string]func() error{
 			key:     func() error { _, err := ReadKeys(key); return err },
@@ -53,6 +56,27 @@ func TestModes(t *testing.T) {
 	for mode, want := range map[os.FileMode]bool{0o644: true, 0o444: true, 0o664: false, 0o646: false} {
 		if _, err := readPeers(write(t, "peers", text(1), mode)); (err == nil) != want {
 			t.Errorf("peers with mode %o: %v", mode, err)
+		}
+	}
+}
+
+// TestGroupOfRoot: the group may read secrets of root, as those of a pod with fsGroup, but not change them.
+func TestGroupOfRoot(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root makes files of root: make race as root runs this test")
+	}
+	for _, mode := range []os.FileMode{0o640, 0o440} {
+		key, secrets := write(t, "key", text(1), mode), write(t, "peers", "psk:"+text(1), mode)
+		for _, name := range []string{key, secrets} {
+			if err := os.Chown(name, 0, 1000); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := ReadKeys(key); err != nil {
+			t.Errorf("key file with mode %o: %v", mode, err)
+		}
+		if _, err := readPeers(secrets); err != nil {
+			t.Errorf("secrets with mode %o: %v", mode, err)
 		}
 	}
 }

@@ -52,7 +52,7 @@ func TestKeyLogRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		write(t, filepath.Join(dir, "loose"), "text", 0o640): "chmod 600",
+		write(t, filepath.Join(dir, "loose"), "text", 0o644): "chmod 600",
 		dir:                                     "is a directory",
 		pipe:                                    "no such device or address",
 		"/dev/null":                             "not a regular file",
