@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/datxdp/datxdp/internal/identity"
 )
@@ -34,7 +35,8 @@ func checkSecurity(_ context.Context, x *exam) []Finding {
 		return failure(err.Error(), "The adapter does not open.", fix, "")
 	}
 	defer store.Close()
-	return secureFindings(store.Current(), source, identity.CheckProcessor(), x.peersFile)
+	found := secureFindings(store.Current(), source, identity.CheckProcessor(), x.peersFile)
+	return append(found, keyLogFindings(identity.KeyLogFile(), identity.CheckKeyLog(files))...)
 }
 
 // secureFindings describes an adapter in secure mode with the given keys and peers.
@@ -60,8 +62,46 @@ func secureFindings(set *identity.Set, source string, processor error, peersFile
 		found = append(found, info("no file of peers: nobody may connect to this host; it can connect to others")...)
 	} else {
 		found = append(found, ok("%s in %s", plural(len(set.Policy.Peers()), "peer"), peersFile)...)
+		found = append(found, expiryFindings(set.Policy.Peers(), peersFile, time.Now())...)
 	}
-	return append(found, keyLogFindings(identity.KeyLogFile(), identity.CheckKeyLog())...)
+	return found
+}
+
+// soon is the time before the end of a line at which the doctor warns, so that there is time to renew it.
+const soon = 14 * 24 * time.Hour
+
+// expiryFindings names the lines of the file of peers whose time is over, or will be soon.
+func expiryFindings(peers []*identity.Peer, file string, now time.Time) (found []Finding) {
+	var over, ending []string
+	for _, p := range peers {
+		end := p.Expires()
+		text := fmt.Sprintf("%v in line %d, on %s", p, p.Line(), end.UTC().Format(time.DateOnly))
+		switch {
+		case end.IsZero() || end.Sub(now) > soon:
+		case end.After(now):
+			ending = append(ending, text)
+		default:
+			over = append(over, text)
+		}
+	}
+	const fix = "write a later expires= into the lines, or remove them"
+	if len(over) > 0 {
+		found = warning(fmt.Sprintf("%s in %s expired: %s", plural(len(over), "peer"), file, some(over)), "They may not connect.", fix, "")
+	}
+	if len(ending) > 0 {
+		found = append(found, warning(fmt.Sprintf("%s in %s will expire in the next 14 days: %s", plural(len(ending), "peer"), file, some(ending)),
+			"Then they may not connect any more, and their connections end.", fix, "")...)
+	}
+	return found
+}
+
+// some joins texts, of which it leaves out those after the fifth.
+func some(texts []string) string {
+	const most = 5
+	if left := len(texts) - most; left > 0 {
+		texts = append(texts[:most:most], fmt.Sprintf("and %d more", left))
+	}
+	return strings.Join(texts, "; ")
 }
 
 // keyLogFindings describes the key log. err says why it is refused.

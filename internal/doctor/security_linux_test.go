@@ -2,10 +2,12 @@ package doctor
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/datxdp/datxdp/internal/identity"
 )
@@ -70,6 +72,7 @@ func TestSecurity(t *testing.T) {
 		{"others may read it", " key=" + f.loose, "", "", []Severity{Error}, "chmod 600 " + f.loose},
 		{"key log", " key=" + f.key, "", f.log, []Severity{OK, Info, Warning}, f.log},
 		{"refused key log", " key=" + f.key, "", f.loose, []Severity{OK, Info, Error}, "chmod 600 " + f.loose},
+		{"key log is the key file", " key=" + f.key, "", f.key, []Severity{OK, Info, Error}, "this is the key file of the adapter"},
 		{"key log in plaintext mode", "", "", f.loose, []Severity{Info}, "plaintext mode"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -137,5 +140,42 @@ func TestSecurityKeys(t *testing.T) {
 	want := "public key " + public[0] + ", with which it connects; it accepts " + public[1] + " too"
 	if got := securityOf(t, "udp:127.0.0.1 key="+both); !strings.Contains(got[0].Found, want) {
 		t.Errorf("got %+v, want %s", got[0], want)
+	}
+}
+
+// TestSecurityExpiry: the doctor names the lines of the file of peers that have expired or will soon.
+func TestSecurityExpiry(t *testing.T) {
+	t.Setenv("DATXDP_KEYLOG", "")
+	f := newFiles(t)
+	now := time.Now().UTC()
+	in := func(days int) string { return now.AddDate(0, 0, days).Format(time.RFC3339) }
+	var lines strings.Builder
+	for i, expires := range []string{in(-1), in(13), in(15), ""} {
+		key, err := identity.CreateKey(filepath.Join(t.TempDir(), "key"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if expires != "" {
+			expires = " expires=" + expires
+		}
+		fmt.Fprintf(&lines, "%s name=peer-%d%s\n", identity.Text(key), i+1, expires)
+	}
+	if err := os.WriteFile(f.peers, []byte(lines.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := securityOf(t, "udp:127.0.0.1 key="+f.key+" peers="+f.peers)
+	day := func(days int) string { return now.AddDate(0, 0, days).Format(time.DateOnly) }
+	want := []string{"4 peers in " + f.peers, "1 peer in " + f.peers + " expired: peer-1 in line 1, on " + day(-1),
+		"1 peer in " + f.peers + " will expire in the next 14 days: peer-2 in line 2, on " + day(13)}
+	if len(got) != 1+len(want) {
+		t.Fatalf("%+v", got)
+	}
+	for i, text := range want {
+		if found := got[i+1]; found.Found != text || (found.Severity == Warning) != (i > 0) {
+			t.Errorf("got %+v, want %s", found, text)
+		}
+	}
+	if got := some([]string{"1", "2", "3", "4", "5", "6", "7"}); got != "1; 2; 3; 4; 5; and 2 more" {
+		t.Errorf("many lines: %s", got)
 	}
 }

@@ -34,21 +34,25 @@ func OpenKeyLog(used Files, warn func(error)) (*KeyLog, error) {
 	if name == "" {
 		return nil, nil
 	}
-	if err := CheckKeyLog(); err != nil {
+	if err := CheckKeyLog(used); err != nil {
 		return nil, err
 	}
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE|nonblock|nofollow, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", keyLogVar, err)
 	}
-	err = checkSecret(f)
-	if err == nil {
-		err = used.checkOther(f)
-	}
-	if err != nil {
+	if err = used.checkLog(f); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %s: %w", keyLogVar, name, err), f.Close())
 	}
 	return &KeyLog{file: f, warn: warn}, nil
+}
+
+// checkLog returns an error if an open file may not be the key log of an adapter.
+func (f *Files) checkLog(open *os.File) error {
+	if err := checkSecret(open); err != nil {
+		return err
+	}
+	return f.checkOther(open)
 }
 
 // checkOther returns an error if an open file is one of the files of an adapter, also by another name.
@@ -66,7 +70,7 @@ func (f *Files) checkOther(open *os.File) error {
 }
 
 // CheckKeyLog returns an error if DATXDP_KEYLOG names a file that OpenKeyLog refuses. A missing file is none.
-func CheckKeyLog() error {
+func CheckKeyLog(used Files) error {
 	name := KeyLogFile()
 	if name == "" {
 		return nil
@@ -83,7 +87,7 @@ func CheckKeyLog() error {
 		return fmt.Errorf("%s: %w", keyLogVar, err)
 	}
 	defer f.Close()
-	if err := checkSecret(f); err != nil {
+	if err := used.checkLog(f); err != nil {
 		return fmt.Errorf("%s: %s: %w", keyLogVar, name, err)
 	}
 	return nil

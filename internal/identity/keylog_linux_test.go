@@ -17,7 +17,7 @@ func TestKeyLog(t *testing.T) {
 	}
 	name := filepath.Join(t.TempDir(), "keys")
 	t.Setenv(keyLogVar, name)
-	if err := CheckKeyLog(); err != nil {
+	if err := CheckKeyLog(Files{}); err != nil {
 		t.Errorf("a missing file: %v", err)
 	}
 	for _, text := range []string{"one\n", "two\n"} {
@@ -39,7 +39,7 @@ func TestKeyLog(t *testing.T) {
 	if b, _ := os.ReadFile(name); string(b) != "one\ntwo\n" {
 		t.Errorf("the file has %q", b)
 	}
-	if err := CheckKeyLog(); err != nil {
+	if err := CheckKeyLog(Files{}); err != nil {
 		t.Error(err)
 	}
 }

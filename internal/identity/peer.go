@@ -94,6 +94,12 @@ type secret struct {
 // ID returns the ID of the peer.
 func (p *Peer) ID() ID { return p.id }
 
+// Line returns the number of the peer's line in the file.
+func (p *Peer) Line() int { return p.line }
+
+// Expires returns the time from which the peer may not connect, or the zero Time for never.
+func (p *Peer) Expires() time.Time { return p.expires }
+
 // Limits returns the limits of the peer.
 func (p *Peer) Limits() Limits { return p.limits }
 
