@@ -32,6 +32,7 @@ type ProtocolStats struct {
 	Strays                 uint64             // packets that arrived on a queue other than that of their connection
 	StraysDropped          uint64             // stray packets dropped for lack of room
 	ProtectionErrors       uint64             // operations of peers refused: wrong key, range, privilege or zone
+	AccessDenied           uint64             // the part of ProtectionErrors that memory= of the peer does not permit
 	ProtocolErrors         uint64             // packets of established connections that violated the protocol
 	Backpressure           uint64             // times the transmit ring was full
 	CreditStalls           uint64             // times a message began to wait for the peer to post a receive

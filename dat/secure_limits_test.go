@@ -98,6 +98,13 @@ func TestPeerMemory(t *testing.T) {
 		k.rewrite("bob.peers", k.line("alice", ""))
 		ok(t, b.ia.ReloadSecurity())
 		try("write with all rights", write, DTORDMAWrite, DTOSuccess)
+		wrong := func(x, y *point) error {
+			return x.PostRDMAWrite(x.seg(0, 8), 1, RMRTriplet{Context: y.lmr.RMRContext() ^ 1, Address: y.lmr.Address(), Length: 8}, 0)
+		}
+		try("write with a wrong key", wrong, DTORDMAWrite, DTORemoteAccess)
+		if s := must(b.ia.Stats())(t); s.AccessDenied != 2 || s.ProtectionErrors != 3 {
+			t.Errorf("%d accesses denied by memory=, want 2; %d protection errors, want 3", s.AccessDenied, s.ProtectionErrors)
+		}
 	})
 }
 

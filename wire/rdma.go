@@ -10,6 +10,7 @@ import (
 // may use the memory until its next call of remoteMemory or allowFaults.
 func (c *Conn) remoteMemory(key uint32, addr uint64, n uint32, need Rights) ([]byte, bool) {
 	if need&^c.peerRights != 0 {
+		c.eng.stats.AccessDenied++
 		return nil, false
 	}
 	r := c.recv.target.region

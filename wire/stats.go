@@ -27,6 +27,7 @@ type Counters struct {
 	Strays                 uint64             // packets for a connection of another engine
 	StraysDropped          uint64             // strays dropped because that engine's ring was full
 	ProtectionErrors       uint64             // remote accesses denied
+	AccessDenied           uint64             // of these, accesses that the Grant of the peer does not permit, whatever the key is
 	ProtocolErrors         uint64             // packets of a connection that violated the protocol
 	Backpressure           uint64             // times the link had no transmit frame
 	CreditStalls           uint64             // times a message waited for credit or a receive of the peer

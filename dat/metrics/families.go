@@ -112,6 +112,7 @@ var families = []family{
 	counter("connection_requests_dropped_total", "Connection requests ignored: too many were half-open, their address has used wrong keys, or, in secure mode, too many handshakes waited or the requester has another request.", func(s *sample) uint64 { return s.ConnRequestsDropped }),
 	counter("connections_broken_total", "Connections that broke.", func(s *sample) uint64 { return s.Broken }),
 	counter("protection_errors_total", "Operations of peers refused: wrong key, range, privilege or zone.", func(s *sample) uint64 { return s.ProtectionErrors }),
+	counter("memory_accesses_denied_total", "Part of protection_errors_total: accesses that the word memory= of the peer in the file of peers does not permit.", func(s *sample) uint64 { return s.AccessDenied }),
 	counter("protocol_errors_total", "Packets of established connections that violated the protocol.", func(s *sample) uint64 { return s.ProtocolErrors }),
 	counter("bad_packets_total", "Packets that are malformed, or of unknown version or type.", func(s *sample) uint64 { return s.BadPackets }),
 	counter("checksum_errors_total", "Packets with a wrong CRC, or too short for one.", func(s *sample) uint64 { return s.BadChecksum }),
