@@ -294,11 +294,11 @@ func (e *Engine) handleAnswer(h *proto.Header, body []byte, b *link.Buf) {
 	case c == nil, !c.isFromPeer(h, b):
 		e.stats.UnknownConnection++
 		return
+	case !c.awaitsAccept():
+		return // a repeated answer, which acknowledges less than the peer has acknowledged since
 	case h.Ack != c.sent.Una:
 		e.stats.Forged++
 		return
-	case !c.awaitsAccept():
-		return // a repeated answer
 	case e.secure:
 		c.handleSecureAnswer(h, body)
 		return

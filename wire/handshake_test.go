@@ -7,6 +7,7 @@ import (
 	"github.com/datxdp/datxdp/internal/simlink"
 	"github.com/datxdp/datxdp/link"
 	"github.com/datxdp/datxdp/wire/internal/proto"
+	"github.com/datxdp/datxdp/wire/internal/seal"
 )
 
 // A request must arrive once, however often Connect is repeated and whichever answers are lost.
@@ -95,5 +96,42 @@ func TestRejectIsUnconnected(t *testing.T) {
 	}
 	if len(f.packets) < 3 {
 		t.Errorf("only packets of these types: %v", f.packets)
+	}
+}
+
+// TestLateDuplicateOfAccept: the network delivers a copy of Accept when the connection already exchanges data. The copy is
+// not counted as forged, which would be a sign of an attack.
+func TestLateDuplicateOfAccept(t *testing.T) {
+	for name, keys := range map[string]*seal.Limits{"plaintext": nil, "secure": usual} {
+		t.Run(name, func(t *testing.T) {
+			w := newSecureWorld(t, simlink.Config{Delay: time.Microsecond}, Limits{}, keys, 2)
+			a, b := w.nodes[0], w.nodes[1]
+			var accept []byte
+			w.tap(b, &tap{show: func(packet []byte) {
+				if typeOf(packet) == proto.Accept {
+					accept = packet
+				}
+			}})
+			ca, cb := w.pair(plain)
+			m := a.memory(8)
+			b.postRecv(cb, b.memory(8).seg(0, 8), 1)
+			a.post(ca, ca.PostSend(m.seg(0, 8), 1, 0))
+			w.until("a message", time.Second, func() bool { return a.request.Len() == 1 })
+			before := a.eng.Stats()
+			var frame [1]link.Buf
+			if b.link.Alloc(frame[:]) != 1 {
+				t.Fatal("no frame")
+			}
+			frame[0].Data, frame[0].Path = frame[0].Data[:copy(frame[0].Data, accept)], cb.path
+			b.link.Send(frame[:])
+			w.run(time.Millisecond)
+			after := a.eng.Stats()
+			if got := after.RxPackets - before.RxPackets; got == 0 {
+				t.Error("the copy did not arrive")
+			}
+			if after.Forged+after.UnknownConnection+after.BadPackets+after.ProtocolErrors != 0 || ca.State() != Established {
+				t.Errorf("%v after a copy of Accept: %+v", ca.State(), after.Counters)
+			}
+		})
 	}
 }
