@@ -40,6 +40,8 @@ type remote struct {
 	key   PublicKey // of the peer
 	own   PublicKey // of this host
 	name  string
+	// learner is set if the key of the peer was unknown, and so key is zero.
+	learner *learner
 }
 
 // portQuals is the port qualifier of the newest endpoint.

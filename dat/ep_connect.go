@@ -41,7 +41,8 @@ type ConnectConfig struct {
 	// PeerKey or PeerName says who the peer is, in secure mode only; at most one of them is set. PeerKey is the public key of
 	// the peer. PeerName is a name in the file of peers (Security.PeersFile), which has the public key or the shared secret.
 	// Without both, the peer is the one with the address in the file of peers: the from= of its line names this very address,
-	// and not only a network of it. If there is no such line, or more than one, ConnectWith returns ErrInvalidParameter.
+	// and not only a network of it. If there is no such line, and no Security.KnownFile, or more than one line, ConnectWith
+	// returns ErrInvalidParameter.
 	// DupConnect connects to the peer of the other endpoint, and takes neither.
 	PeerKey  PublicKey
 	PeerName string

@@ -104,7 +104,7 @@ func (ep *EP) param() EPParam {
 		p.PeerKey, p.PeerName, p.OwnKey = h.cr.req.PeerKey, h.cr.req.PeerName, h.cr.req.OwnKey
 	default:
 		p.RemoteAddress, p.RemotePort = ep.remote.addr, ep.remote.port
-		p.PeerKey, p.PeerName, p.OwnKey = ep.remote.key, ep.remote.name, ep.remote.own
+		p.PeerKey, p.PeerName, p.OwnKey = ep.remote.peerKey(), ep.remote.name, ep.remote.own
 	}
 	return p
 }

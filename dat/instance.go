@@ -25,6 +25,8 @@ func (o *Options) override(n ianame.Name) error {
 	o.NoOffload = o.NoOffload || n.NoOffload
 	o.Security.KeyFile = cmp.Or(n.Key, o.Security.KeyFile)
 	o.Security.PeersFile = cmp.Or(n.Peers, o.Security.PeersFile)
+	o.Security.KnownFile = cmp.Or(n.Known, o.Security.KnownFile)
+	o.Security.Announce = o.Security.Announce || n.Announce
 	o.Security.Insecure = o.Security.Insecure || n.Insecure
 	if i := slices.Index(progressNames[:], n.Progress); i >= 0 {
 		o.Progress = Progress(i)

@@ -48,7 +48,8 @@ func (ev *Event) hint() string {
 
 // notConnectedBecause has the hints for reasons of secure mode, for which those of the events are wrong.
 var notConnectedBecause = map[BreakReason]string{
-	BreakHandshake: "the log and datxdp_handshakes_denied_total of the peer say why; the line of this host there may be missing, expired or for another address",
+	BreakHandshake: "the log and datxdp_handshakes_denied_total of the peer say why; the line of this host there may be missing, expired or for another address; with known=FILE, " +
+		"the peer needs the option announce, and if it has a new key, its line in FILE is old",
 	BreakResources: "the peer serves its share of connections for this address; in secure mode, connections= or bytes= of the line of this host may be the limit",
 	BreakSecure:    "open the adapter with key=FILE, and name the peer in peers=FILE",
 	BreakOption:    "if this end has a key, the peer is in plaintext mode",

@@ -107,8 +107,8 @@ const MaxName = 256
 //	auto:eth0,copy  like xdp:eth0,copy: with a mode, auto does not try UDP
 //
 // Options may follow the name. They override options in o: "xdp:eth0 port=4000 peerport=4000 queues=2 silence=30s
-// progress=busy". The option offload=off is for kernel UDP (Options.NoOffload). The options key=FILE, peers=FILE and
-// insecure are for secure mode (Options.Security).
+// progress=busy". The option offload=off is for kernel UDP (Options.NoOffload). The options key=FILE, peers=FILE,
+// known=FILE, announce and insecure are for secure mode (Options.Security).
 //
 // IA.Query returns the granted mode. An adapter may be opened many times. Each open returns an IA of its own; closing
 // an IA does not affect the other IAs.

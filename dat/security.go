@@ -26,7 +26,16 @@ type Security struct {
 	// empty, nobody may connect, and this host can still connect to others. The option "peers=FILE" in a name overrides
 	// PeersFile.
 	PeersFile string
-	// Insecure selects plaintext mode although the environment has a key. It excludes the files. The option "insecure" in a
+	// KnownFile selects trust on first use, as SSH does with StrictHostKeyChecking=accept-new: a server that is connected by
+	// its address alone, and that no line of PeersFile has, is asked for its key (it answers if it has Announce). KnownFile
+	// has the addresses and keys of such servers; a missing file is made. A server whose key differs from that in the file is
+	// refused. Whoever is on the path at the first connection can take the place of the server, then and later. The option
+	// "known=FILE" in a name overrides KnownFile. KnownFile may be shared by adapters and programs.
+	KnownFile string
+	// Announce tells the public key of this host, the first of KeyFile, to everybody who asks for it. The option "announce" in
+	// a name does the same.
+	Announce bool
+	// Insecure selects plaintext mode although the environment has a key. It excludes the fields above. The option "insecure" in a
 	// name does the same.
 	Insecure bool
 }
@@ -67,6 +76,7 @@ func ParsePublicKey(text string) (PublicKey, error) {
 type security struct {
 	options Security // of the first open
 	store   *identity.Store
+	known   *identity.Known // nil: no trust on first use
 	worker  *worker.Worker
 	keyLog  *identity.KeyLog // nil: none
 	log     *slog.Logger     // of the first open; it limits the number of lines
@@ -82,7 +92,7 @@ type security struct {
 func openSecurity(options *Options) (*security, error) {
 	o, log := options.Security, options.warner()
 	if o.Insecure {
-		if o.KeyFile != "" || o.PeersFile != "" {
+		if o.chosen() {
 			return nil, fail(ErrInvalidParameter, "insecure with a file of keys or peers: choose one of them")
 		}
 		if source := new(identity.Files).Source(); source != "" {
@@ -90,24 +100,43 @@ func openSecurity(options *Options) (*security, error) {
 		}
 		return nil, nil
 	}
-	store, err := identity.Open(identity.Files{Key: o.KeyFile, Peers: o.PeersFile})
+	store, err := identity.Open(o.files())
 	switch {
-	case errors.Is(err, identity.ErrNoKey) && o.PeersFile == "":
+	case errors.Is(err, identity.ErrNoKey) && !o.chosen():
 		return nil, nil
 	case err != nil:
 		return nil, filesError(err)
 	}
-	if err := identity.CheckProcessor(); err != nil {
-		store.Close()
-		return nil, fail(ErrModelNotSupported, "%v", err)
-	}
-	keyLog, err := openKeyLog(o, log)
-	if err != nil {
+	s := &security{options: o, store: store, log: options.logger(), warn: log, now: time.Now,
+		ended: make(chan struct{}), watched: make(chan struct{})}
+	if err := s.open(); err != nil {
 		store.Close()
 		return nil, err
 	}
-	return &security{options: o, store: store, worker: worker.New(), keyLog: keyLog, log: options.logger(), warn: log, now: time.Now,
-		ended: make(chan struct{}), watched: make(chan struct{})}, nil
+	s.worker = worker.New()
+	return s, nil
+}
+
+// files returns the files that the options name.
+func (o Security) files() identity.Files {
+	return identity.Files{Key: o.KeyFile, Peers: o.PeersFile, Known: o.KnownFile}
+}
+
+// chosen reports whether the options ask for secure mode.
+func (o Security) chosen() bool { return o.files() != identity.Files{} || o.Announce }
+
+// open checks the processor, and opens the file of known servers and the key log.
+func (s *security) open() (err error) {
+	if err := identity.CheckProcessor(); err != nil {
+		return fail(ErrModelNotSupported, "%v", err)
+	}
+	if s.options.KnownFile != "" {
+		if s.known, err = identity.OpenKnown(s.options.KnownFile); err != nil {
+			return filesError(err)
+		}
+	}
+	s.keyLog, err = openKeyLog(s.options, s.warn)
+	return err
 }
 
 // filesError returns the DAT error for files of keys and peers that cannot be read.
@@ -120,7 +149,7 @@ func filesError(err error) error {
 
 // openKeyLog opens the key log, and warns that there is one. It returns nil if there is none.
 func openKeyLog(o Security, log *slog.Logger) (*identity.KeyLog, error) {
-	k, err := identity.OpenKeyLog(identity.Files{Key: o.KeyFile, Peers: o.PeersFile}, func(err error) { log.Warn("dat: the key log is incomplete", "error", err) })
+	k, err := identity.OpenKeyLog(o.files(), func(err error) { log.Warn("dat: the key log is incomplete", "error", err) })
 	if err != nil {
 		return nil, fail(ErrInvalidParameter, "%v", err)
 	}
@@ -138,6 +167,9 @@ func (s *security) secure(h *wire.Host) {
 	w := wire.Security{Responder: s, Runner: s.worker}
 	if s.keyLog != nil {
 		w.KeyLog = s.keyLog
+	}
+	if s.options.Announce {
+		w.ServerKey = func() *[32]byte { return s.store.Current().Announced() }
 	}
 	h.Secure(w)
 }

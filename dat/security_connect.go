@@ -21,21 +21,22 @@ func (s *security) identify(peer *remote) (wire.Requester, error) {
 	case s == nil:
 		return nil, nil
 	}
+	peer.learner = nil
 	set := s.store.Current()
 	r := &requester{own: set.Keys.Connect(), server: handshake.PublicKey(peer.key)}
 	if peer.key == (PublicKey{}) {
-		p, err := lookup(set.Policy, peer)
-		if err == nil {
-			err = s.alive(p)
-		}
-		if err != nil {
+		p, err := s.server(set.Policy, peer, r)
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		if p.ID().Form == handshake.NNpsk0 {
+		case p != nil && p.ID().Form == handshake.NNpsk0:
 			r.grant(s, p)
 			return r, r.share(p)
+		case r.server == handshake.PublicKey{}:
+			peer.own = PublicKey(r.own.Public())
+			peer.learner = &learner{requester: r, security: s, addr: peer.addr}
+			return peer.learner, nil
 		}
-		r.server = p.ID().Key
 	}
 	peer.key, peer.own, peer.name = PublicKey(r.server), PublicKey(r.own.Public()), ""
 	r.keyID = r.server.ID()
@@ -46,6 +47,25 @@ func (s *security) identify(peer *remote) (wire.Requester, error) {
 	peer.name = p.String()
 	r.grant(s, p)
 	return r, s.alive(p)
+}
+
+// server finds out with which server r connects: a peer in the file of peers or, without a name and such a peer, a known
+// server. r.server stays zero if nobody knows the server and it is to be trusted on first use.
+func (s *security) server(file *identity.Policy, peer *remote, r *requester) (*identity.Peer, error) {
+	p, err := lookup(file, peer)
+	if err == nil {
+		if err = s.alive(p); err == nil && p.ID().Form == handshake.IK {
+			r.server = p.ID().Key
+		}
+		return p, err
+	}
+	if _, lines := file.FindAddress(peer.addr); s.known == nil || peer.name != "" || lines > 0 {
+		return nil, err
+	}
+	if r.server, _, err = s.known.Find(peer.addr); err != nil {
+		return nil, filesError(err)
+	}
+	return nil, nil
 }
 
 // alive returns an error if the time of a peer is over.

@@ -83,7 +83,7 @@ func (e *Engine) challenge(h *proto.Header, hi *proto.Hello, bufs []link.Buf, co
 	e.stats.ConnRequestsChallenged++
 	challenge := proto.Hello{Cookie: cookie}
 	if key := e.host.security.ServerKey; hi.ServerKey != nil && key != nil {
-		challenge.ServerKey = key[:]
+		challenge.ServerKey = key()[:]
 	}
 	return e.replyHello(h, hi, bufs, proto.Challenge, challenge)
 }

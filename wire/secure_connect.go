@@ -244,9 +244,11 @@ func (c *Conn) handleSecureAnswer(h *proto.Header, body []byte) {
 	case !hi.Parse(body):
 		c.eng.stats.BadPackets++
 	case h.Type == proto.Challenge:
-		if o.learn(&hi) {
-			c.handleChallenge(&hi)
+		if !o.learn(&hi) {
+			o.hint = BreakHandshake
+			return
 		}
+		c.handleChallenge(&hi)
 	case hi.Noise != nil:
 		c.readAnswer(h, &hi)
 	case h.Type == proto.Reject:

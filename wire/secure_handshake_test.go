@@ -199,7 +199,7 @@ func TestSecureLearnsKey(t *testing.T) {
 	for _, answers := range []bool{true, false} {
 		m := newMITM(t, false)
 		if key := [32]byte(testKey.Public()); answers {
-			m.b.host.security.ServerKey = &key
+			m.b.host.security.ServerKey = func() *[32]byte { return &key }
 		}
 		n := *m.noise
 		n.terms.Server = [32]byte{}
@@ -213,7 +213,7 @@ func TestSecureLearnsKey(t *testing.T) {
 			}
 			continue
 		}
-		m.refused(c, KindTimedOut, 0)
+		m.refused(c, KindTimedOut, BreakHandshake)
 		if r.known || len(m.offers()) != 0 || len(m.b.arrived) != 0 {
 			t.Errorf("known %v, %d messages 1, %d requests", r.known, len(m.offers()), len(m.b.arrived))
 		}

@@ -13,8 +13,9 @@ type Security struct {
 	Responder Responder
 	// Runner runs the jobs of the handshakes. nil means that each job runs at once, on the goroutine that owns the engine.
 	Runner Runner
-	// ServerKey is the public key that this host sends to a requester that asks for it. nil means none.
-	ServerKey *[32]byte
+	// ServerKey returns the public key that this host sends to a requester that asks for it. nil means none. The owner of an
+	// engine calls it.
+	ServerKey func() *[32]byte
 	// KeyLog gets the secrets of all connections, in one Write for each. nil means that nobody gets them. Jobs call Write, so
 	// it may block, and may be called by several goroutines at a time. It must not keep the slice.
 	KeyLog io.Writer

@@ -14,28 +14,29 @@ import (
 //
 // System calls: those of opening and reading the files. Nothing is made or changed.
 func checkSecurity(_ context.Context, x *exam) []Finding {
-	files := identity.Files{Key: x.keyFile, Peers: x.peersFile}
-	source := files.Source()
+	files, source := x.files, x.files.Source()
+	named := files != identity.Files{} || x.announce
 	switch {
-	case x.insecure && x.keyFile+x.peersFile != "":
+	case x.insecure && named:
 		return failure("the name has insecure, and a file of keys or peers", "The adapter does not open, because one contradicts the other.",
 			"choose one of them", "")
 	case x.insecure && source != "":
 		return warning("plaintext mode, although there is a key: "+source, "Packets are neither encrypted nor authenticated, because of the option insecure.",
 			"leave out insecure", "")
-	case x.insecure, source == "" && x.peersFile == "":
+	case x.insecure, source == "" && !named:
 		return info("plaintext mode, since no key is named: packets are neither encrypted nor authenticated; docs/SECURITY.md, Secure mode")
 	}
 	store, err := identity.Open(files)
 	if err != nil {
 		fix := "do what this says, or choose plaintext mode in a trusted network: insecure"
-		if x.keyFile+x.peersFile != "" {
-			fix = "do what this says, or choose plaintext mode in a trusted network: insecure in place of key= and peers="
+		if named {
+			fix = "do what this says, or choose plaintext mode in a trusted network: insecure in place of key=, peers=, known= and announce"
 		}
 		return failure(err.Error(), "The adapter does not open.", fix, "")
 	}
 	defer store.Close()
-	found := secureFindings(store.Current(), source, identity.CheckProcessor(), x.peersFile)
+	found := secureFindings(store.Current(), source, identity.CheckProcessor(), files.Peers)
+	found = append(found, trustFindings(files.Known, x.announce)...)
 	return append(found, keyLogFindings(identity.KeyLogFile(), identity.CheckKeyLog(files))...)
 }
 
@@ -102,6 +103,22 @@ func some(texts []string) string {
 		texts = append(texts[:most:most], fmt.Sprintf("and %d more", left))
 	}
 	return strings.Join(texts, "; ")
+}
+
+// trustFindings describes trust on first use: the file of known servers, and whether this host tells its key.
+func trustFindings(file string, announce bool) (found []Finding) {
+	if file != "" {
+		n, err := identity.CountKnown(file)
+		if err != nil {
+			return failure(err.Error(), "The adapter does not open.", "do what this says", "")
+		}
+		found = info("trust on first use: %s in %s; another server is trusted when it is connected for the first time, unless the file of peers has its address",
+			plural(n, "known server"), file)
+	}
+	if announce {
+		found = append(found, info("everybody who asks is told the public key of this host (announce)")...)
+	}
+	return found
 }
 
 // keyLogFindings describes the key log. err says why it is refused.

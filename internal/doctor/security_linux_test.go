@@ -23,7 +23,7 @@ func securityOf(t *testing.T, ia string) []Finding {
 }
 
 // files are the files of TestSecurity, and the text of the key.
-type files struct{ key, loose, peers, limits, log, text string }
+type files struct{ key, loose, peers, limits, log, text, public string }
 
 func newFiles(t *testing.T) files {
 	t.Helper()
@@ -38,7 +38,7 @@ func newFiles(t *testing.T) files {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.text = strings.TrimSpace(string(text))
+	f.text, f.public = strings.TrimSpace(string(text)), identity.Text(public)
 	line := identity.Text(public) + " name=us"
 	for name, content := range map[string]string{f.loose: f.text, f.peers: line, f.limits: line + " rate=5"} {
 		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
@@ -177,5 +177,34 @@ func TestSecurityExpiry(t *testing.T) {
 	}
 	if got := some([]string{"1", "2", "3", "4", "5", "6", "7"}); got != "1; 2; 3; 4; 5; and 2 more" {
 		t.Errorf("many lines: %s", got)
+	}
+}
+
+// TestSecurityTrust: the doctor says that an adapter trusts servers on first use, and makes no file of them.
+func TestSecurityTrust(t *testing.T) {
+	t.Setenv("DATXDP_KEYLOG", "")
+	f := newFiles(t)
+	known := filepath.Join(t.TempDir(), "known")
+	for _, tc := range []struct {
+		text     string // of the file; "" for no file
+		severity Severity
+		want     string
+	}{
+		{"", Info, "trust on first use: 0 known servers in " + known},
+		{"10.0.0.1 " + f.public + "\n", Info, "trust on first use: 1 known server in " + known},
+		{f.text, Error, known + ":1: not a known server"},
+	} {
+		if tc.text != "" {
+			if err := os.WriteFile(known, []byte(tc.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := securityOf(t, "udp:127.0.0.1 announce key="+f.key+" known="+known)
+		if len(got) < 3 || got[2].Severity != tc.severity || !strings.HasPrefix(got[2].Found, tc.want) {
+			t.Errorf("got %+v, want %s", got, tc.want)
+		}
+		if _, err := os.Stat(known); tc.text == "" && !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the doctor has made the file: %v", err)
+		}
 	}
 }

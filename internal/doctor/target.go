@@ -5,6 +5,7 @@ import (
 
 	"github.com/datxdp/datxdp/dat"
 	"github.com/datxdp/datxdp/internal/ianame"
+	"github.com/datxdp/datxdp/internal/identity"
 )
 
 // Target is what to examine. The zero value asks about every interface.
@@ -29,8 +30,8 @@ type Target struct {
 	ifname, mode string
 	addr         netip.Addr
 
-	keyFile, peersFile string
-	insecure           bool
+	files              identity.Files
+	announce, insecure bool
 }
 
 // resolve parses the name of the IA.
@@ -48,7 +49,7 @@ func (t *Target) resolve() error {
 		return err
 	}
 	t.kind, t.ifname, t.mode, t.addr = n.Kind, n.Interface, n.Mode, n.Addr
-	t.keyFile, t.peersFile, t.insecure = n.Key, n.Peers, n.Insecure
+	t.files, t.announce, t.insecure = identity.Files{Key: n.Key, Peers: n.Peers, Known: n.Known}, n.Announce, n.Insecure
 	if n.Port != 0 {
 		t.Port = n.Port
 	}

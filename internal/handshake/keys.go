@@ -52,6 +52,9 @@ func GenerateKey(random io.Reader) (*PrivateKey, error) {
 // Bytes returns a copy of the key, which the caller overwrites.
 func (k *PrivateKey) Bytes() []byte { return k.key.Bytes() }
 
+// PublicKey returns the public key in memory that does not change.
+func (k *PrivateKey) PublicKey() *PublicKey { return &k.public }
+
 // Public returns the public key.
 func (k *PrivateKey) Public() PublicKey { return k.public }
 

@@ -47,6 +47,8 @@ type Name struct {
 	NoOffload bool          // offload=off
 	Key       string        // key=FILE
 	Peers     string        // peers=FILE
+	Known     string        // known=FILE
+	Announce  bool          // announce
 	Insecure  bool          // insecure
 }
 
@@ -156,16 +158,25 @@ func (n *Name) parseSecurity(word, key, value string) error {
 		n.Key = value
 	case "peers":
 		n.Peers = value
+	case "known":
+		n.Known = value
+	case "announce":
+		return parseFlag(&n.Announce, word, key)
 	case "insecure":
-		if n.Insecure = word == key; !n.Insecure {
-			return invalid("%q is not an option; use insecure, or leave it out", word)
-		}
-		return nil
+		return parseFlag(&n.Insecure, word, key)
 	default:
-		return invalid("there is no option %q; use port=N, peerport=N, queues=N, silence=TIME, progress=MODE, offload=off, key=FILE, peers=FILE, insecure", word)
+		return invalid("there is no option %q; use port=N, peerport=N, queues=N, silence=TIME, progress=MODE, offload=off, key=FILE, peers=FILE, known=FILE, announce, insecure", word)
 	}
 	if value == "" {
 		return invalid("%q names no file, as in %s=/etc/datxdp.%s", word, key, key)
+	}
+	return nil
+}
+
+// parseFlag parses an option without a value.
+func parseFlag(flag *bool, word, key string) error {
+	if *flag = word == key; !*flag {
+		return invalid("%q is not an option; use %s, or leave it out", word, key)
 	}
 	return nil
 }

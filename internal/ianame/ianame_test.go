@@ -46,6 +46,9 @@ func TestParse(t *testing.T) {
 		{"xdp:eth0 key=/etc/a.key peers=/etc/peers", Name{Device: "xdp:eth0", Kind: XDP, Interface: "eth0", Key: "/etc/a.key", Peers: "/etc/peers"}, nil},
 		{"xdp:eth0 insecure", Name{Device: "xdp:eth0", Kind: XDP, Interface: "eth0", Insecure: true}, nil},
 		{"xdp:eth0 insecure=yes", Name{}, ErrInvalid},
+		{"xdp:eth0 known=/etc/servers announce", Name{Device: "xdp:eth0", Kind: XDP, Interface: "eth0", Known: "/etc/servers", Announce: true}, nil},
+		{"xdp:eth0 announce=yes", Name{}, ErrInvalid},
+		{"xdp:eth0 known", Name{}, ErrInvalid},
 		{"xdp:eth0 key=", Name{}, ErrInvalid},
 		{"xdp:eth0 peers", Name{}, ErrInvalid},
 		{"xdp:eth0 key=a key=b", Name{}, ErrInvalid},
@@ -61,7 +64,7 @@ func TestParse(t *testing.T) {
 
 // TestTwice: the error names the option that is there twice. The first does not count silently, and nor does the last.
 func TestTwice(t *testing.T) {
-	for _, key := range []string{"port=1", "peerport=1", "queues=1", "silence=1s", "progress=busy", "offload=off", "key=a", "peers=a", "insecure"} {
+	for _, key := range []string{"port=1", "peerport=1", "queues=1", "silence=1s", "progress=busy", "offload=off", "key=a", "peers=a", "known=a", "announce", "insecure"} {
 		_, err := Parse("udp:10.0.0.1 " + key + " " + key)
 		name, _, _ := strings.Cut(key, "=")
 		if want := name + " is there twice: write it once"; err == nil || err.Error() != want {

@@ -61,7 +61,7 @@ func (f *Files) checkOther(open *os.File) error {
 	if err != nil {
 		return err
 	}
-	for _, used := range [...]struct{ name, what string }{{f.Source(), "key file"}, {f.Peers, "file of peers"}} {
+	for _, used := range [...]struct{ name, what string }{{f.Source(), "key file"}, {f.Peers, "file of peers"}, {f.Known, "file of known servers"}} {
 		if other, err := os.Stat(used.name); err == nil && os.SameFile(info, other) {
 			return fmt.Errorf("this is the %s of the adapter: name another file", used.what)
 		}

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
+
+	"github.com/datxdp/datxdp/internal/handshake"
 )
 
 // Variables of the environment with the key of this host.
@@ -28,6 +30,8 @@ type Files struct {
 	Key string
 	// Peers is the file of peers. If it is empty, nobody may connect.
 	Peers string
+	// Known is the file of known servers. A Store does not read it.
+	Known string
 }
 
 // Set is what the files say. It does not change.
@@ -35,6 +39,11 @@ type Set struct {
 	Keys    *Keys
 	Policy  *Policy
 	version version // of the files
+}
+
+// Announced returns the public key that the host tells others: that with which it connects. It does not change.
+func (s *Set) Announced() *[handshake.KeySize]byte {
+	return (*[handshake.KeySize]byte)(s.Keys.keys[0].PublicKey())
 }
 
 // Store has the Set of the newest Reload, and the accounts of the peers.

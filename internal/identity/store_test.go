@@ -69,7 +69,7 @@ func TestSources(t *testing.T) {
 // files makes a key file with text(9) and a file of peers.
 func files(t *testing.T, peers string) Files {
 	t.Helper()
-	return Files{write(t, "key", text(9), 0o600), write(t, "peers", peers, 0o600)}
+	return Files{Key: write(t, "key", text(9), 0o600), Peers: write(t, "peers", peers, 0o600)}
 }
 
 func open(t *testing.T, f Files) *Store {
@@ -124,7 +124,7 @@ func TestReload(t *testing.T) {
 func TestFailedReload(t *testing.T) {
 	s := open(t, files(t, "psk:"+text(1)+"\n"))
 	before := s.Current()
-	for _, broken := range []Files{{text(2), "psk:" + text(3) + "\nx"}, {"x", ""}} {
+	for _, broken := range []Files{{Key: text(2), Peers: "psk:" + text(3) + "\nx"}, {Key: "x"}} {
 		write(t, s.files.Key, broken.Key, 0o600)
 		write(t, s.files.Peers, broken.Peers, 0o600)
 		if removed, err := s.Reload(); err == nil || removed != nil {
@@ -204,8 +204,8 @@ func TestMisplacedPrivateKey(t *testing.T) {
 		want  string
 	}{
 		"own key":   {own, own.Peers + ":3: a private key of this host is in the place of a public key: "},
-		"same file": {Files{copied.Key, copied.Key}, copied.Key + ": this is the key file, and the file of peers too: "},
-		"same link": {Files{copied.Key, link}, link + ": this is the key file, and the file of peers too: "},
+		"same file": {Files{Key: copied.Key, Peers: copied.Key}, copied.Key + ": this is the key file, and the file of peers too: "},
+		"same link": {Files{Key: copied.Key, Peers: link}, link + ": this is the key file, and the file of peers too: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := Open(tc.files); err == nil || !strings.HasPrefix(err.Error(), tc.want) || strings.Contains(err.Error(), text(9)[:20]) {

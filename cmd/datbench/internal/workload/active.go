@@ -152,7 +152,7 @@ func (c *Conn) unanswered(s plan.Station) error {
 	reason := c.ev.BreakReason
 	if reason == dat.BreakHandshake {
 		return fmt.Errorf("%v did not answer the handshake: its file of peers (--peers) needs the line of this host, not expired and with its address "+
-			"if it has from=, and its key has to be the one that --peer-key or the file of peers names here", s.Peer)
+			"if it has from=, and its key has to be the one that --peer-key, the file of peers or known= names here; with known=, a new server needs announce", s.Peer)
 	}
 	if reason == dat.BreakSecure {
 		return fmt.Errorf("%v is in secure mode: give a key with --key, and say who the server is with --peer-key", s.Peer)
