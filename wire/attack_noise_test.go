@@ -259,7 +259,7 @@ func TestAttack04HandshakeForgedChallenges(t *testing.T) {
 	for _, tc := range []struct {
 		forged, offers int
 		every          time.Duration
-	}{{1, 2, 2 * helloRetryMax}, {40, 12, 2 * helloRetryMax}, {25, maxOffers, time.Second}} {
+	}{{1, 2, 2 * helloRetryMax}, {40, 41, 2 * helloRetryMax}, {maxOffers + 20, maxOffers, offerPause}} {
 		eachForm(t, func(t *testing.T, m *mitm) {
 			c := m.attempt([]byte("hello"))
 			m.until("the request", time.Second, func() bool { return len(m.b.arrived) > 0 })

@@ -60,6 +60,37 @@ func TestAttack03ForgedCopies(t *testing.T) {
 	})
 }
 
+// Attack 4: an attacker on the path sends Challenges of its own before the first real one, another one behind each real one,
+// and others all the time. It drops nothing, so the attempt connects long before it times out.
+func TestAttack04ForgedChallengesAllTheTime(t *testing.T) {
+	for _, every := range []time.Duration{time.Hour, 20 * time.Millisecond, 2 * time.Millisecond} {
+		eachForm(t, func(t *testing.T, m *mitm) {
+			due, forged := promptOffers-1, uint64(0)
+			note := m.down.show
+			m.down.show = func(b []byte) {
+				if note(b); typeOf(b) == proto.Challenge {
+					due++
+				}
+			}
+			c := m.attempt(nil)
+			next := m.net.Now() + int64(every)
+			m.until("the request", 5*time.Second, func() bool {
+				if m.net.Now() >= next {
+					next = m.net.Now() + int64(every)
+					due++
+				}
+				for ; due > 0; due-- {
+					forged++
+					h := proto.Header{Type: proto.Challenge, CID: c.cid, Tag: c.tag, Ack: c.sent.Una}
+					m.inject(m.b, m.a, packetOf(h, helloOf(&proto.Hello{CID: c.cid, Cookie: forged})))
+				}
+				return len(m.b.arrived) > 0
+			})
+			m.welcome(c)
+		})
+	}
+}
+
 // Attack 13: an attacker without a key sends the packets of a requester with a shared secret back to it, in the name of the
 // server. The requester also listens, and has the secret; it must not connect to itself.
 func TestAttack13ReflectedConnect(t *testing.T) {

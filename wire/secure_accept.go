@@ -150,7 +150,7 @@ func (e *Engine) takeRequest(r *Request, denied error) {
 	r.key.from = netip.AddrPortFrom(connect.from.Addr(), r.From.Port()) // an attacker can copy a Connect with other source ports
 	r.key.connect = e.identityHash(r)
 	if first := e.requests[r.key]; first != nil {
-		if len(first.aliases) < maxOffers {
+		if len(first.aliases) < maxAliases {
 			first.aliases = append(first.aliases, connect)
 			e.list(first)
 		}

@@ -10,12 +10,14 @@ import (
 
 const (
 	// maxOffers is the number of messages 1 of an attempt that are valid for an answer.
-	maxOffers = 16
+	maxOffers = 128
 	// promptOffers is the number of messages 1 that an attempt makes without a pause. Between later ones there is
 	// offerPause. So maxOffers are made in more than 10 s, for which the server waits for a confirmation: forged
 	// Challenges do not invalidate the message 1 that the server has read.
 	promptOffers = 4
-	offerPause   = time.Second
+	offerPause   = 100 * time.Millisecond
+	// maxAliases is the number of messages 1 with valid cookies that a request has. A cookie is valid for two periods.
+	maxAliases = 16
 	// maxAnswers is the number of answers of an attempt that wait until another one was read.
 	maxAnswers = 8
 )
@@ -28,6 +30,7 @@ type opening struct {
 	requester Requester
 	offers    []*offer    // the newest ones, the newest last
 	offeredAt Time        // when the newest one was begun
+	drawn     uint32      // Challenges since then, one of which was chosen
 	computing bool        // a job makes a message 1
 	reading   *offer      // a job reads the answer to it
 	answers   []answer    // other answers, in their order; empty unless a job reads one
@@ -153,6 +156,16 @@ func (o *opening) mayOffer(now Time) bool {
 	return len(o.offers) < promptOffers || now.Sub(o.offeredAt) >= offerPause
 }
 
+// choose reports whether a Challenge takes the place of those that have come since the last message 1. Each of them has the
+// same chance: an attacker who forges a Challenge after each real one does not have the last word.
+func (o *opening) choose(h *Host, cookie uint64) bool {
+	if o.find(cookie) != nil {
+		return false
+	}
+	o.drawn++
+	return h.random32()%o.drawn == 0
+}
+
 // needsKey reports whether the server's key is unknown.
 func (o *opening) needsKey() bool {
 	l, ok := o.requester.(KeyLearner)
@@ -189,7 +202,7 @@ func (c *Conn) makeOffer() {
 	hi.Private = make([]byte, len(private)+proto.SealSize)
 	x := &offer{cookie: hi.Cookie, form: form, keyID: keyID, sent: &fixedPacket{header: h}}
 	var err error
-	o.offeredAt = e.now
+	o.offeredAt, o.drawn = e.now, 0
 	o.computing = e.submit(&Job{
 		compute: func() {
 			raw := make([]byte, proto.HeaderSize+hi.Size())
@@ -248,7 +261,9 @@ func (c *Conn) handleSecureAnswer(h *proto.Header, body []byte) {
 			o.hint = BreakHandshake
 			return
 		}
-		c.handleChallenge(&hi)
+		if o.choose(c.host, hi.Cookie) {
+			c.handleChallenge(&hi)
+		}
 	case hi.Noise != nil:
 		c.readAnswer(h, &hi)
 	case h.Type == proto.Reject:
