@@ -7,7 +7,6 @@ import (
 
 	"github.com/datxdp/datxdp/link"
 	"github.com/datxdp/datxdp/wire/internal/proto"
-	"github.com/datxdp/datxdp/wire/internal/rtt"
 )
 
 // Dial holds the arguments of Connect.
@@ -333,9 +332,6 @@ func (c *Conn) handleAccept(h *proto.Header, hi *proto.Hello) {
 	}
 	c.lastHeard = e.now
 	c.recv.echo.stamp, c.recv.echo.arrivedAt = h.TS, e.now
-	if d, ok := rtt.Sample(e.now, h.Echo); ok {
-		c.rtt.Update(d)
-	}
 	c.setPeer(h, hi)
 	private := slices.Clone(hi.Private)
 	c.peerData.Store(&private)

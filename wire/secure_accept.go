@@ -208,7 +208,6 @@ func (c *Conn) sealAccept(r *sealedRequest) {
 	e, o := c.eng, &opening{}
 	c.dial.opening = o
 	h, hi := c.newHeader(proto.Accept, c.sent.Nxt), c.hello(c.dial.private)
-	h.Echo = 0
 	e.reply(r, &h, &hi, func(f *fixedPacket, s *secrets) {
 		if c.dial.opening == o && f != nil {
 			c.makeKeys(s, r.mtu)
