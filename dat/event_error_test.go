@@ -20,7 +20,7 @@ func TestEventErr(t *testing.T) {
 		{Event{Number: EventRMRBindCompletion, Status: DTORMRFailed}, "dat: operation failed: DAT_RMR_OPERATION_FAILED"},
 		{Event{Number: EventTimedOut}, "dat: DAT_CONNECTION_EVENT_TIMED_OUT"},
 		{Event{Number: EventDisconnected}, "dat: DAT_CONNECTION_EVENT_DISCONNECTED"},
-		{Event{Number: EventBroken, BreakReason: BreakTimeout}, "dat: DAT_CONNECTION_EVENT_BROKEN: the other side was silent too long"},
+		{Event{Number: EventBroken, BreakReason: BreakTimeout}, "dat: DAT_CONNECTION_EVENT_BROKEN: the other side was silent, posted no receive or answered no read for too long"},
 		{Event{Number: EventBroken, BreakReason: BreakLength | BreakByPeer}, "dat: DAT_CONNECTION_EVENT_BROKEN: closed by the peer: a message was longer than its receive"},
 		{Event{Number: EventAsyncEPBroken}, "dat: DAT_ASYNC_ERROR_EP_BROKEN"},
 	} {

@@ -59,7 +59,7 @@ const (
 	BreakLength   = BreakReason(proto.ReasonLength)   // a message was longer than its receive
 	BreakNotReady = BreakReason(proto.ReasonNotReady) // a message found no receive
 	BreakProtocol = BreakReason(proto.ReasonProtocol) // a packet violated the protocol
-	BreakTimeout  = BreakReason(proto.ReasonTimeout)  // the other side was silent too long
+	BreakTimeout  = BreakReason(proto.ReasonTimeout)  // the other side was silent, or did not go on, for too long
 	BreakLocal    = BreakReason(proto.ReasonLocal)    // an operation failed on the side that closed
 	BreakMemory   = BreakReason(proto.ReasonMemory)   // registered memory of the side that closed is inaccessible
 	// BreakUnfinished: an unfinished message held a receive of a shared queue for too long.
@@ -92,7 +92,7 @@ var breakReasons = [...]string{
 	BreakLength:     "a message was longer than its receive",
 	BreakNotReady:   "a message found no receive",
 	BreakProtocol:   "a packet violated the protocol",
-	BreakTimeout:    "the other side was silent too long",
+	BreakTimeout:    "the other side was silent, posted no receive or answered no read for too long",
 	BreakLocal:      "an operation failed on the closing side",
 	BreakMemory:     "registered memory of the closing side is unmapped, protected or beyond the end of its file",
 	BreakUnfinished: "an unfinished message held a shared receive for too long",
