@@ -35,7 +35,8 @@ type Dialer struct {
 //
 // Dial fails at once if nobody listens at the port, or if the peer's kernel reports that no program has opened the UDP
 // port. Linux limits such reports (net.ipv4.icmp_ratelimit), so repeated dials take some seconds. On an adapter that the
-// process has opened with package dat before, dat.Limits.ListenGrace is the time until a dial fails.
+// process has opened with package dat before, dat.Limits.ListenGrace is the time until a dial fails. In secure mode nobody
+// has authenticated such a report: Dial then fails after the time for a connect, and names the report.
 func Dial(ctx context.Context, adapter, address string) (*Conn, error) {
 	d := Dialer{Adapter: adapter}
 	return d.dial(ctx, address)
