@@ -12,15 +12,21 @@ import (
 
 // Client sends requests over a connection and returns their responses. Any number of goroutines may call it.
 //
-// A Client has no goroutine. One of the goroutines that wait for a response reads the connection for all of them.
+// One of the goroutines that wait for a response reads the connection for all of them. A Client has a goroutine of its
+// own only after the context of a Call has ended, until the response has come or Close is called: if nobody read that
+// response, the peer could not send it, and would not read the next request.
 type Client struct {
 	conn    *Conn
-	reading chan struct{} // holds a token while a goroutine reads responses
+	reading chan struct{}  // holds a token while a goroutine reads responses
+	group   sync.WaitGroup // of drain
 
-	mu      sync.Mutex // guards the fields below
-	pending map[uint32]*call
-	last    uint32 // number of the last request
-	err     error  // why the client has failed
+	mu       sync.Mutex // guards the fields below
+	pending  map[uint32]*call
+	last     uint32 // number of the last request
+	unwanted int    // responses that the peer owes to calls whose context has ended
+	draining bool   // drain runs
+	closed   bool
+	err      error // why the client has failed
 }
 
 // call is an outstanding request.
@@ -56,7 +62,14 @@ func NewClient(c net.Conn) *Client {
 func (c *Client) SetMaxSize(n int) { c.conn.SetMaxSize(n) }
 
 // Close closes the connection. Outstanding calls return an error that wraps net.ErrClosed.
-func (c *Client) Close() error { return c.conn.Close() }
+func (c *Client) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	err := c.conn.Close()
+	c.group.Wait()
+	return err
+}
 
 // Call sends a request and waits for its response. It appends the response to the slice into and returns the result, as
 // the function append does; into may be nil. The error of the peer's handler is a RemoteError. If the context ends,
@@ -68,10 +81,12 @@ func (c *Client) Call(ctx context.Context, into, request []byte) ([]byte, error)
 	if err != nil {
 		return into, err
 	}
-	if err = c.conn.write(ctx, header{kind: kindRequest, id: id}, request); err == nil {
+	err = c.conn.write(ctx, header{kind: kindRequest, id: id}, request)
+	sent := err == nil
+	if sent {
 		err = c.wait(ctx, k)
 	}
-	if err != nil && c.forget(id) {
+	if err != nil && c.forget(id, sent) {
 		calls.Put(k)
 		return into, err
 	}
@@ -101,15 +116,40 @@ func (c *Client) begin(k *call) (id uint32, err error) {
 	return c.last, nil
 }
 
-// forget drops an outstanding request. It returns false if the request has its response.
-func (c *Client) forget(id uint32) bool {
+// forget drops an outstanding request. If it was sent, its response will be read. forget returns false if the request has
+// its response.
+func (c *Client) forget(id uint32, sent bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.pending[id] == nil {
 		return false
 	}
 	delete(c.pending, id)
+	if sent {
+		c.unwanted++
+		if !c.draining && !c.closed {
+			c.draining = true
+			c.group.Go(c.drain)
+		}
+	}
 	return true
+}
+
+// drain reads until the peer has sent all unwanted responses.
+func (c *Client) drain() {
+	c.reading <- struct{}{}
+	defer func() { <-c.reading }()
+	for c.owed() {
+		_ = c.readOne(context.Background())
+	}
+}
+
+// owed returns whether a response is unwanted; if not, drain ends.
+func (c *Client) owed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.draining = c.unwanted > 0 && c.err == nil
+	return c.draining
 }
 
 // wait waits until the call is done. It returns an error if the context ends before.
@@ -150,6 +190,9 @@ func (c *Client) readOne(ctx context.Context) error {
 	c.mu.Lock()
 	k := c.pending[h.id]
 	delete(c.pending, h.id)
+	if k == nil && c.unwanted > 0 {
+		c.unwanted--
+	}
 	c.mu.Unlock()
 	switch {
 	case k == nil: // its context has ended

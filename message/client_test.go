@@ -148,6 +148,49 @@ func TestCallContext(t *testing.T) {
 	}
 }
 
+// A response whose call has given up must not keep the peer from reading the next request, even if both are larger than
+// what the connection stores.
+func TestCallAfterUnreadResponse(t *testing.T) {
+	for name, serve := range map[string]func(testing.TB, Handler) func() net.Conn{"TCP": serve, "stream": serveStream} {
+		t.Run(name, func(t *testing.T) {
+			large := make([]byte, 15<<20)
+			release := make(chan struct{})
+			c := NewClient(serve(t, func(into, request []byte) ([]byte, error) {
+				<-release
+				return append(into, large...), nil
+			})())
+			ctx, cancel := context.WithCancel(t.Context())
+			var late sync.WaitGroup
+			late.Go(func() {
+				if _, err := c.Call(ctx, nil, []byte("x")); err != context.Canceled {
+					t.Error(err)
+				}
+			})
+			for len(c.reading) == 0 { // until the request is sent
+				time.Sleep(time.Millisecond)
+			}
+			cancel()
+			late.Wait()
+			close(release)
+			patient, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			for range 2 {
+				if p, err := c.Call(patient, nil, large); len(p) != len(large) || err != nil {
+					t.Fatalf("%d bytes, %v", len(p), err)
+				}
+			}
+			c.mu.Lock()
+			if c.unwanted != 0 {
+				t.Errorf("%d responses are outstanding", c.unwanted)
+			}
+			c.mu.Unlock()
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // The end of the connection must end all calls, and the client.
 func TestServerGone(t *testing.T) {
 	a, b := pair(t)
