@@ -18,7 +18,7 @@ import (
 func TestCost(t *testing.T) {
 	requireProvider(t)
 	cost := compile(t, "cost")
-	overEach(t, func(h *hosts) {
+	alone(t, func(h *hosts) {
 		out := h.start(lab.A, cost+" "+ia).wait()
 		var post, dequeue float64
 		if _, err := fmt.Sscanf(out, "post %f dequeue %f", &post, &dequeue); err != nil {

@@ -41,7 +41,7 @@ func TestLatency(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", datbench, "../datbench").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	overEach(t, func(h *hosts) {
+	alone(t, func(h *hosts) {
 		rounds, least, bestC, bestGo := 0, latencyRounds, math.Inf(1), math.Inf(1)
 		if testing.Short() {
 			least = briefRounds

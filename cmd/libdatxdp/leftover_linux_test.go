@@ -36,14 +36,9 @@ func (h *hosts) leavesNothing() {
 	})
 }
 
-// holdings lists resources, one line for each:
-//
-//   - file descriptors of this process;
-//   - processes that this process started, and other processes in the lab's namespaces; each line names the namespace;
-//   - mounts of namespaces of the lab;
-//   - XDP programs in the lab.
-func (h *hosts) holdings() []string {
-	held := descriptors("self")
+// holdings lists resources, one line for each: processes in the lab's namespaces, mounts of these namespaces, and XDP
+// programs in them.
+func (h *hosts) holdings() (held []string) {
 	var namespaces []string
 	for _, s := range []lab.Side{lab.A, lab.B} {
 		err := h.lab.Do(s, func() error {
@@ -59,28 +54,15 @@ func (h *hosts) holdings() []string {
 		}
 	}
 	held = append(held, mountsOf(h.t, namespaces)...)
-	return append(held, processesOf(os.Getpid(), namespaces)...)
+	return append(held, processesIn(namespaces)...)
 }
 
-// descriptors returns the files of the descriptors of a process, except those that this function opens.
-func descriptors(pid string) (open []string) {
-	links, _ := filepath.Glob("/proc/" + pid + "/fd/*")
-	for _, link := range links {
-		if to, err := os.Readlink(link); err == nil && !strings.HasPrefix(to, "/proc/") {
-			open = append(open, "descriptor "+filepath.Base(link)+" of "+to)
-		}
-	}
-	return open
-}
-
-// processesOf returns the processes that pid has started, and the processes in the namespaces.
-func processesOf(pid int, namespaces []string) (found []string) {
-	parent := fmt.Sprintf("\nPPid:\t%d\n", pid)
+// processesIn returns the processes in the namespaces.
+func processesIn(namespaces []string) (found []string) {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range dirs {
-		status, _ := os.ReadFile(dir + "/status") // fails if the process has just ended
-		ns := namespaceOf(filepath.Base(dir))
-		if filepath.Base(dir) != fmt.Sprint(pid) && (strings.Contains(string(status), parent) || slices.Contains(namespaces, ns)) {
+		ns := namespaceOf(filepath.Base(dir)) // fails if the process has just ended
+		if slices.Contains(namespaces, ns) {
 			line, _ := os.ReadFile(dir + "/cmdline")
 			found = append(found, fmt.Sprintf("process %s in %s: %q", filepath.Base(dir), ns, strings.ReplaceAll(string(line), "\x00", " ")))
 		}
@@ -123,10 +105,6 @@ func TestHoldings(t *testing.T) {
 			t.Errorf("got %q, want a %s", extra, want)
 		}
 	}
-	file, err := os.Open(os.DevNull)
-	must(t, err)
-	see("descriptor")
-	must(t, file.Close())
 	sleeper := h.start(lab.B, "sleep 100")
 	see(fmt.Sprintf("process %d ", sleeper.cmd.Process.Pid))
 	must(t, sleeper.cmd.Process.Kill())

@@ -59,20 +59,36 @@ func overEach(t *testing.T, test func(*hosts)) { over(t, []string{"xdp", "udp"},
 // plainUDP is UDP without offloads, neither of the link nor of the interfaces.
 const plainUDP = "udp without offload"
 
-// over runs a test over the given links: xdp, udp and plainUDP.
+// over runs a test over the given links: xdp, udp and plainUDP. Links and tests run at the same time, because these
+// programs spend most of their time waiting.
 func over(t *testing.T, links []string, test func(*hosts)) {
-	library := requireProvider(t)
+	requireProvider(t)
+	t.Parallel()
 	for _, link := range links {
 		t.Run(link, func(t *testing.T) {
-			h := &hosts{t: t, lab: labtest.New(t, lab.Options{}), plain: link == plainUDP}
-			if h.plain {
-				must(t, h.lab.SetOffloads(false))
-			}
-			h.configure(library)
-			h.leavesNothing()
-			test(h)
+			t.Parallel()
+			test(newHosts(t, link))
 		})
 	}
+}
+
+// alone runs a measurement over AF_XDP and over UDP. No other test runs at that time.
+func alone(t *testing.T, measure func(*hosts)) {
+	requireProvider(t)
+	for _, link := range []string{"xdp", "udp"} {
+		t.Run(link, func(t *testing.T) { measure(newHosts(t, link)) })
+	}
+}
+
+func newHosts(t *testing.T, link string) *hosts {
+	t.Helper()
+	h := &hosts{t: t, lab: labtest.New(t, lab.Options{}), plain: link == plainUDP}
+	if h.plain {
+		must(t, h.lab.SetOffloads(false))
+	}
+	h.configure(requireProvider(t))
+	h.leavesNothing()
+	return h
 }
 
 // configure writes a dat.conf for each side.

@@ -21,8 +21,10 @@ import (
 // names them.
 func overSecure(t *testing.T, test func(*hosts, *keyring)) {
 	library := requireProvider(t)
+	t.Parallel()
 	for _, link := range []string{"xdp", "udp"} {
 		t.Run(link, func(t *testing.T) {
+			t.Parallel()
 			h := &hosts{t: t, lab: labtest.New(t, lab.Options{})}
 			k := newKeyring(t)
 			for _, s := range []lab.Side{lab.A, lab.B} {
