@@ -36,10 +36,12 @@ func (s *Socket) Recv(bufs []link.Buf) int {
 		used += k
 		n += frames
 	}
-	if used > 0 {
-		s.rx.release(used)
-		s.counters.received(&got)
+	if used == 0 { // the driver may need frames for the rest of the packet
+		s.idle()
+		return n
 	}
+	s.rx.release(used)
+	s.counters.received(&got)
 	s.refill()
 	return n
 }
@@ -206,7 +208,7 @@ func (s *Socket) refill() {
 	s.fill.submit(n)
 }
 
-// idle is the work of Recv when nothing has arrived.
+// idle is the work of Recv when no whole packet has arrived.
 func (s *Socket) idle() {
 	s.refill()
 	if s.stall.Load() == pending {

@@ -58,6 +58,16 @@ func TestNudgesAreBounded(t *testing.T) {
 	}
 }
 
+// A driver that has no frame for the rest of a packet must be woken when there is one.
+func TestIncompletePacketWakesDriver(t *testing.T) {
+	k := newFakeNIC(t, 9000, 64)
+	*k.s.fill.flags = ringNeedWakeup
+	bufs := make([]link.Buf, maxSegments)
+	k.s.Recv(bufs)
+	k.piece(t, packetFor(t, "10.0.0.2", "10.0.0.1", payloadOf(3000)), true)
+	fresh(t, k, bufs)
+}
+
 // fresh adds frames to the fill ring and checks that the driver is woken.
 func fresh(t *testing.T, k *fakeKernel, bufs []link.Buf) {
 	t.Helper()
