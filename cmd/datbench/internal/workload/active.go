@@ -41,7 +41,7 @@ func (a *Active) Connect(ctx context.Context) (c *Conn, err error) {
 // Measure measures the row on its connections, and frees them. The calling goroutine must be locked to its thread.
 func (a *Active) Measure(c *Conn) (r result.Result, err error) {
 	defer func() { err = errors.Join(err, c.free()) }()
-	c.realtime = a.Spec.Realtime
+	c.realtime, c.watch = a.Spec.Realtime, newWatch(a.Station.Peer, a.Spec, false)
 	r = measure.NewResult(a.Spec)
 	r.Mode, r.Transport = a.Adapter.Attr.Mode, a.Adapter.transport()
 	c.meter = newMeter(a.Spec, a.Host.Tell)
@@ -141,10 +141,18 @@ func (c *Conn) connected(s plan.Station) error {
 		if IsTaken(c.ev.PrivateData) {
 			return &TakenError{s, result.Printable(string(c.ev.PrivateData))}
 		}
-		return fmt.Errorf("%v refused: %s", s.Peer, result.Printable(string(c.ev.PrivateData)))
+		return refused(s, c.ev.PrivateData)
 	default:
 		return c.unanswered(s)
 	}
+}
+
+// refused returns the error of a request that the peer has rejected with its reason as private data.
+func refused(s plan.Station, reason []byte) error {
+	if len(reason) == 0 {
+		return fmt.Errorf("%v refused without a reason: a program that is not datbench may serve there", s.Peer)
+	}
+	return fmt.Errorf("%v refused: %s", s.Peer, result.Printable(string(reason)))
 }
 
 // unanswered returns the error of a request that no datbench server has answered.

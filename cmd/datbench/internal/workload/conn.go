@@ -45,7 +45,7 @@ type Conn struct {
 	ctx      context.Context
 	deadline time.Time
 	idle     uint
-	// watch detects an initiator that has stopped during its row; nil at an initiator.
+	// watch detects a peer that has stopped during the row; nil before the row begins.
 	watch *watch
 }
 

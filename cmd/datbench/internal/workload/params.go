@@ -18,8 +18,8 @@ const (
 	// connections break.
 	KeepAlive = 500 * time.Millisecond
 	Silence   = 3 * time.Second
-	// clientSilence is the time after which the server drops a client that is alive but sends nothing during its row.
-	clientSilence = 5 * time.Second
+	// peerSilence is the time after which a side gives up a peer that is alive but sends nothing during its row.
+	peerSilence = 5 * time.Second
 	// ConnectTimeout is how long the initiator waits for an absent peer.
 	ConnectTimeout = 3 * time.Second
 )

@@ -44,7 +44,7 @@ func (p *Passive) Serve(ctx context.Context) (sum measure.Tally, err error) {
 		return sum, err
 	}
 	c.extend()
-	c.watch = newWatch(p.From, p.Ask.Spec)
+	c.watch = newWatch(p.From, p.Ask.Spec, true)
 	if err := c.churnToo(); err != nil {
 		return sum, err
 	}

@@ -7,11 +7,17 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// TestProgress: requests and acknowledgements of the initiator count as progress. Packets of another peer do not.
+// TestProgress: packets of the peer with data, or with acknowledgements, count as progress. Packets of another peer do not,
+// nor those of a connection in the other direction.
 func TestProgress(t *testing.T) {
 	peer := netip.MustParseAddr("10.0.0.2")
-	w := &watch{peer: peer}
-	row := dat.ConnInfo{Passive: true, Peer: peer, RecvNext: 7, SendOldest: 9}
+	for _, target := range []bool{false, true} {
+		testProgress(t, &watch{peer: peer, target: target}, peer)
+	}
+}
+
+func testProgress(t *testing.T, w *watch, peer netip.Addr) {
+	row := dat.ConnInfo{Passive: w.target, Peer: peer, RecvNext: 7, SendOldest: 9}
 	before := w.progress([]dat.ConnInfo{row})
 	for name, change := range map[string]func(*dat.ConnInfo){
 		"request": func(c *dat.ConnInfo) { c.RecvNext++ }, "acknowledgement": func(c *dat.ConnInfo) { c.SendOldest++ },
@@ -23,7 +29,9 @@ func TestProgress(t *testing.T) {
 	}
 	other := row
 	other.Peer = netip.MustParseAddr("10.0.0.3")
-	if w.progress([]dat.ConnInfo{row, other}) != before {
-		t.Error("another client's packets count")
+	reverse := row
+	reverse.Passive = !row.Passive
+	if w.progress([]dat.ConnInfo{row, other, reverse}) != before {
+		t.Error("packets of another connection count")
 	}
 }

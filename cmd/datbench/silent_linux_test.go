@@ -1,0 +1,87 @@
+package main
+
+import (
+	"encoding/binary"
+	"regexp"
+	"testing"
+
+	"github.com/datxdp/datxdp/cmd/datbench/internal/workload"
+	"github.com/datxdp/datxdp/dat"
+)
+
+// answerAs starts a program at 127.0.0.24 that answers each connection request of a datbench as the function says.
+func answerAs(t *testing.T, port uint16, answer func(*dat.IA, *dat.PZ, *dat.CR) error) {
+	t.Helper()
+	o := dat.DefaultOptions()
+	o.Port = port
+	ia, err := dat.Open("udp:127.0.0.24", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pz, err := ia.CreatePZ()
+	if err != nil {
+		t.Fatal(err)
+	}
+	evd, err := ia.CreateEVD(16, nil, dat.EVDCR|dat.EVDConnection|dat.EVDDTO)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ia.CreatePSP(workload.Qualifier, evd, dat.PSPConsumer); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ev, err := range evd.Events(t.Context()) {
+			if err != nil {
+				return
+			}
+			if ev.Number == dat.EventConnectionRequest {
+				if err := answer(ia, pz, ev.CR); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		<-done // the context of the test has ended
+		if err := ia.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A server that accepts a row and then does nothing must end the row long before the row's time is over, and the error
+// must name the server.
+func TestSilentServer(t *testing.T) {
+	t.Parallel()
+	answerAs(t, 17691, func(ia *dat.IA, pz *dat.PZ, cr *dat.CR) error {
+		evd, err := ia.CreateEVD(64, nil, dat.EVDConnection|dat.EVDDTO)
+		if err != nil {
+			return err
+		}
+		ep, err := ia.CreateEP(pz, dat.EPConfig{RecvEVD: evd, RequestEVD: evd, ConnectEVD: evd})
+		if err != nil {
+			return err
+		}
+		var remote [20]byte // of no memory
+		binary.BigEndian.PutUint64(remote[12:], 1<<20)
+		return cr.Accept(ep, remote[:])
+	})
+	got := datbench(t, "run", "127.0.0.24", "--ia", "udp:127.0.0.25", "--port", "17691", "--op", "read", "--metric", "sha256", "--bytes", "1M")
+	want := regexp.MustCompile(`127\.0\.0\.24 is alive but has answered nothing for \d+s: see what "datbench server" says there, or start it again`)
+	if got.code != exitUsage || !want.MatchString(got.stderr) {
+		t.Errorf("exit %d\n%s", got.code, got.stderr)
+	}
+}
+
+// A refusal without private data must not end in an empty reason.
+func TestRefusedWithoutReason(t *testing.T) {
+	t.Parallel()
+	answerAs(t, 17693, func(_ *dat.IA, _ *dat.PZ, cr *dat.CR) error { return cr.Reject(nil) })
+	got := datbench(t, "run", "127.0.0.24", "--ia", "udp:127.0.0.25", "--port", "17693", "--op", "send", "--metric", "lat")
+	want := regexp.MustCompile(`127\.0\.0\.24 refused without a reason: a program that is not datbench may serve there`)
+	if got.code != exitUsage || !want.MatchString(got.stderr) {
+		t.Errorf("exit %d\n%s", got.code, got.stderr)
+	}
+}
