@@ -46,3 +46,35 @@ func TestIdleConnectionsAreBounded(t *testing.T) {
 	stop()
 	ok(t, <-served)
 }
+
+// However many connections one address opens, those of another address must stay open.
+func TestOneAddressCannotCloseConnectionsOfOthers(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ok(t, err)
+	e := exporter.New()
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- e.Serve(ctx, l) }()
+	ask := func(c net.Conn) {
+		t.Helper()
+		ok(t, c.SetDeadline(time.Now().Add(patience)))
+		_, err = io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+		ok(t, err)
+		_, err = c.Read(make([]byte, 1<<16))
+		ok(t, err)
+	}
+	from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+	other, err := from.Dial("tcp", l.Addr().String())
+	ok(t, err)
+	defer other.Close()
+	ask(other)
+	for range 200 {
+		c, err := net.Dial("tcp", l.Addr().String())
+		ok(t, err)
+		defer c.Close()
+		ask(c)
+	}
+	ask(other)
+	stop()
+	ok(t, <-served)
+}
