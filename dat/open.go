@@ -194,7 +194,11 @@ type openError struct {
 }
 
 func (e *openError) Error() string {
-	return identity.Redact(fmt.Sprintf("dat: opening %s: %v", e.name, e.err)) // key= may have a key and not a file
+	text := identity.Redact(fmt.Sprintf("dat: opening %s: %v", e.name, e.err)) // key= may have a key and not a file
+	if errors.Is(e.err, syscall.EMFILE) {
+		text += ": raise the limit of open files (ulimit -n, or LimitNOFILE= of systemd)"
+	}
+	return text
 }
 
 func (e *openError) Unwrap() []error { return []error{e.status, e.err} }

@@ -3,6 +3,7 @@ package dat
 import (
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -64,4 +65,12 @@ func TestPortInUse(t *testing.T) {
 	explains(t, "udp:"+u.absent().String(), err, ErrInsufficientResources, "port")
 	wants(t, "link error", err, link.ErrBusy)
 	proves(x, y)
+}
+
+// An error for lack of descriptors must say which limit to raise.
+func TestOpenWithoutDescriptors(t *testing.T) {
+	err := &openError{"udp:127.0.0.1", ErrInsufficientResources, fmt.Errorf("eventfd: %w", syscall.EMFILE)}
+	if !strings.HasSuffix(err.Error(), "raise the limit of open files (ulimit -n, or LimitNOFILE= of systemd)") {
+		t.Error(err)
+	}
 }
