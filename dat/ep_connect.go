@@ -27,7 +27,7 @@ func (ep *EP) completions(d *driver) wire.CompletionQueues {
 // peer.
 //
 // Errors: ErrInvalidParameter (no address, timeout 0, more than 256 bytes of private data, in secure mode an address that the file of peers does not
-// have), ErrInvalidAddress (no route), ErrInvalidState, ErrInsufficientResources.
+// have), ErrInvalidAddress (no route, or the address of a group), ErrInvalidState, ErrInsufficientResources.
 func (ep *EP) Connect(addr netip.Addr, qual ConnQual, timeout time.Duration, private []byte) error {
 	return ep.ConnectWith(addr, qual, ConnectConfig{Timeout: timeout, PrivateData: private})
 }
@@ -48,6 +48,9 @@ type ConnectConfig struct {
 	PeerName string
 }
 
+// broadcast is the address of all hosts of a network (RFC 919).
+var broadcast = netip.AddrFrom4([4]byte{255, 255, 255, 255})
+
 // ConnectWith is Connect with a quality of service and flags (dat_ep_connect).
 func (ep *EP) ConnectWith(addr netip.Addr, qual ConnQual, c ConnectConfig) error {
 	if err := ep.usable(); err != nil {
@@ -56,10 +59,13 @@ func (ep *EP) ConnectWith(addr netip.Addr, qual ConnQual, c ConnectConfig) error
 	if !addr.IsValid() {
 		return fail(ErrInvalidParameter, "the address is not valid")
 	}
+	if addr = addr.Unmap(); addr.IsMulticast() || addr == broadcast {
+		return fail(ErrInvalidAddress, "%v is the address of a group: connect to one host", addr)
+	}
 	if err := c.check(); err != nil {
 		return err
 	}
-	return ep.dial(remote{addr: addr.Unmap(), port: uint64(qual), flags: c.Flags, key: c.PeerKey, name: c.PeerName}, c.Timeout, c.PrivateData)
+	return ep.dial(remote{addr: addr, port: uint64(qual), flags: c.Flags, key: c.PeerKey, name: c.PeerName}, c.Timeout, c.PrivateData)
 }
 
 // DupConnect is ConnectWith to the same address and qualifier, and with the same flags, as the connected endpoint dup

@@ -93,7 +93,9 @@ var epConnectRules = append(connectRules(func(x *point, b *host, timeout time.Du
 	{"an address without a route is an error and changes nothing", func(t *testing.T, n network) {
 		x := newHost(t, n, 0, Options{}).point(nil)
 		wants(t, "no route", x.Connect(netip.MustParseAddr("2001:db8::1"), testQual, patience, nil), ErrInvalidAddress)
-		wants(t, "no address of a host", x.Connect(netip.IPv4Unspecified(), testQual, patience, nil), ErrInvalidAddress)
+		for _, addr := range []string{"0.0.0.0", "224.0.0.1", "255.255.255.255", "::ffff:224.0.0.1", "ff02::1"} {
+			wants(t, addr, x.Connect(netip.MustParseAddr(addr), testQual, patience, nil), ErrInvalidAddress)
+		}
 		if x.State() != EPUnconnected {
 			t.Errorf("state %v", x.State())
 		}

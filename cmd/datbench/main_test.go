@@ -117,6 +117,7 @@ func TestErrors(t *testing.T) {
 		{"bad adapter", []string{"server", "--ia", "eth0"},
 			`datbench: dat: DAT_PROVIDER_NOT_FOUND (DAT_NAME_NOT_REGISTERED): "eth0" is not an adapter: write xdp:INTERFACE, auto:INTERFACE or udp:ADDRESS; nor is it in the registry`},
 		{"bad engine", []string{"raw", "--engine", "dpdk"}, `datbench: --engine: "dpdk" is not one of native, asavie`},
+		{"address of a group", []string{"run", "224.0.0.1", "--ia", "udp:127.0.0.4"}, `datbench: 224.0.0.1 is the address of a group: name one host`},
 		{"absent peer", []string{"run", "127.0.0.3", "--ia", "udp:127.0.0.4", "--port", "17621"},
 			`datbench: 127.0.0.3 is there, but no program has the port: start "datbench server" on it, with UDP port 17621 open between the hosts`},
 		{"peer without a server", []string{"run", "127.0.0.5", "--ia", "udp:127.0.0.5", "--port", "17622"},

@@ -137,12 +137,16 @@ func (a *app) runClient(ctx context.Context, cfg *config, name string) error {
 
 // lookup returns the first address of a host.
 func lookup(ctx context.Context, name string) (netip.Addr, error) {
-	if addr, err := netip.ParseAddr(name); err == nil {
-		return addr.Unmap(), nil
-	}
-	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+	addr, err := netip.ParseAddr(name)
 	if err != nil {
-		return netip.Addr{}, fmt.Errorf("host %q: %w", name, err)
+		addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+		if err != nil {
+			return netip.Addr{}, fmt.Errorf("host %q: %w", name, err)
+		}
+		addr = addrs[0]
 	}
-	return addrs[0].Unmap(), nil
+	if addr = addr.Unmap(); addr.IsMulticast() || addr == netip.AddrFrom4([4]byte{255, 255, 255, 255}) {
+		return netip.Addr{}, fmt.Errorf("%v is the address of a group: name one host", addr)
+	}
+	return addr, nil
 }
