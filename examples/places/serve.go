@@ -21,6 +21,9 @@ func Serve(ctx context.Context, ia *dat.IA, evd *dat.EVD, program string, servic
 	}
 	errs := Errors{Out: os.Stderr}
 	fmt.Printf("serving on %v (%s)\n", about.Address, about.Mode)
+	if about.Port != dat.DefaultPort { // another program has that port
+		fmt.Printf("UDP port %[1]d: clients need peerport=%[1]d behind the name of their adapter\n", about.Port)
+	}
 	for ev, err := range evd.Events(ctx) {
 		if err != nil {
 			return err
