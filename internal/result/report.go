@@ -90,6 +90,9 @@ func ReadFile(name string) (*Report, error) {
 		return nil, fmt.Errorf("%s has no results in it: make it with datbench --json", name)
 	}
 	MakePrintable(r)
+	if err := r.checkFigures(); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
 	for i := range r.Results {
 		r.Results[i].upgrade()
 	}

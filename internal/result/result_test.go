@@ -49,7 +49,10 @@ func TestJSON(t *testing.T) {
 }
 
 func TestReadFileErrors(t *testing.T) {
-	for text, want := range map[string]string{"": "is not a file of datbench --json", "{}": "has no results in it", `{"results":[{"histogram_us":3}]}`: "is not a file of"} {
+	for text, want := range map[string]string{"": "is not a file of datbench --json", "{}": "has no results in it", `{"results":[{"histogram_us":3}]}`: "is not a file of",
+		`{"results":[{"p50_us":1},{"op":"send","metric":"lat","p50_us":1e308}]}`:       "result 2 (round trip send",
+		`{"results":[{"op":"send","metric":"lat","histogram_us":[[5e-324,1],[1,2]]}]}`: "has a figure of 5e-324",
+	} {
 		file := t.TempDir() + "/r.json"
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
