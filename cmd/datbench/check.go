@@ -26,6 +26,7 @@ func (a *app) checkCommand() *cobra.Command {
 		Long:              checkHelp,
 		Example:           checkExamples,
 		Args:              oneFile,
+		PreRun:            endAtOnce,
 		ValidArgsFunction: jsonFiles,
 		RunE:              func(_ *cobra.Command, args []string) error { return a.check(args[0], bounds) },
 	}

@@ -20,6 +20,7 @@ func (a *app) compareCommand() *cobra.Command {
 		Long:              compareHelp,
 		Example:           compareExamples,
 		Args:              twoSets,
+		PreRun:            endAtOnce,
 		ValidArgsFunction: jsonFiles,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("fail-on-regression") && !(percent >= 0 && percent <= 100) {

@@ -21,6 +21,7 @@ func (a *app) reportCommand() *cobra.Command {
 		Long:    reportHelp,
 		Example: reportExamples,
 		Args:    someFiles("report"),
+		PreRun:  endAtOnce,
 		RunE:    func(_ *cobra.Command, args []string) error { return a.report(args, out) },
 
 		ValidArgsFunction: jsonFiles,

@@ -2,8 +2,13 @@ package main
 
 import (
 	"encoding/binary"
+	"os"
+	"path/filepath"
 	"regexp"
+	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/datxdp/datxdp/cmd/datbench/internal/workload"
 	"github.com/datxdp/datxdp/dat"
@@ -83,5 +88,30 @@ func TestRefusedWithoutReason(t *testing.T) {
 	want := regexp.MustCompile(`127\.0\.0\.24 refused without a reason: a program that is not datbench may serve there`)
 	if got.code != exitUsage || !want.MatchString(got.stderr) {
 		t.Errorf("exit %d\n%s", got.code, got.stderr)
+	}
+}
+
+// A command that waits for a file must end at the first signal, because it has nothing to clean up.
+func TestSignalEndsReader(t *testing.T) {
+	t.Parallel()
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"report", fifo}, {"compare", fifo, fifo}, {"check", fifo}} {
+		r := start(t, args...)
+		writer, err := os.OpenFile(fifo, os.O_WRONLY, 0) // returns when the command has opened it
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.wait(t); got.code != -1 { // -1: by the signal
+			t.Errorf("%s: exit %d\n%s", args[0], got.code, got.stderr)
+		}
+		if err := writer.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
