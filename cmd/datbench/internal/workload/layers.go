@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 
 	"github.com/datxdp/datxdp/internal/tap"
 )
@@ -39,8 +40,9 @@ func impairing[L any](layer func(L, tap.Rates) *tap.Impaired, rates tap.Rates, r
 // Capture writes the file of --pcap. Opening the first adapter writes the file header. After each flush the file is
 // complete.
 type Capture struct {
-	File *os.File
-	pcap *tap.Pcap
+	File   *os.File
+	pcap   *tap.Pcap
+	failed bool // flush has returned the error
 }
 
 func (c *Capture) begin() (_ *tap.Pcap, err error) {
@@ -51,10 +53,11 @@ func (c *Capture) begin() (_ *tap.Pcap, err error) {
 }
 
 func (c *Capture) flush() error {
-	if c == nil || c.pcap == nil {
+	if c == nil || c.pcap == nil || c.failed {
 		return nil
 	}
 	if err := c.pcap.Flush(); err != nil {
+		c.failed = true
 		return fmt.Errorf("--pcap: %w", err)
 	}
 	return nil
@@ -82,12 +85,13 @@ func NewCapture(name string) (*Capture, error) {
 }
 
 // CreatePcap creates the capture file; it returns nil if name is empty. It is called before anything is measured, so
-// that a wrong name fails immediately.
+// that a wrong name fails immediately. The name may be that of a pipe with a reader: if the reader ends, so does the
+// capture.
 func CreatePcap(name string) (*os.File, error) {
 	if name == "" {
 		return nil, nil
 	}
-	f, err := os.Create(name)
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NONBLOCK, 0o666)
 	if err != nil {
 		return nil, fmt.Errorf("--pcap: %w", err)
 	}

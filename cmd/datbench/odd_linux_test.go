@@ -2,9 +2,11 @@ package main
 
 import (
 	"encoding/binary"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -113,5 +115,29 @@ func TestSignalEndsReader(t *testing.T) {
 		if err := writer.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// A capture to a pipe that nobody reads must fail at once, with one error.
+func TestCaptureToPipe(t *testing.T) {
+	t.Parallel()
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := datbench(t, "run", "127.0.0.24", "--ia", "udp:127.0.0.25", "--pcap", fifo)
+	if want := "datbench: --pcap: open " + fifo + ": no such device or address"; got.code != exitUsage || got.lastLine() != want {
+		t.Errorf("exit %d, %q", got.code, got.lastLine())
+	}
+	reader, err := os.OpenFile(fifo, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answerAs(t, 17697, func(_ *dat.IA, _ *dat.PZ, cr *dat.CR) error { // a reader that leaves before the file is complete
+		return errors.Join(reader.Close(), cr.Reject(nil))
+	})
+	got = datbench(t, "run", "127.0.0.24", "--ia", "udp:127.0.0.25", "--port", "17697", "--op", "send", "--metric", "lat", "--pcap", fifo)
+	if n := strings.Count(got.stderr, "broken pipe"); got.code != exitUsage || n != 1 {
+		t.Errorf("exit %d, the error is there %d times\n%s", got.code, n, got.stderr)
 	}
 }
