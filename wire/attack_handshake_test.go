@@ -221,6 +221,29 @@ func TestAttack03UndecidedRequests(t *testing.T) {
 	})
 }
 
+// Attack 3: requests of many networks fill the table. Another request of one of these networks must not evict the accepted
+// request of another network, because it gets no place itself.
+func TestAttack03RequestsInVain(t *testing.T) {
+	s := newModeSiege(t, nil)
+	e := s.victim.eng
+	s.connect(netip.MustParseAddrPort("10.0.0.9:17473"), 1)
+	s.acceptAll()
+	s.exactly(2 * confirmTime)
+	for i := range maxHalfOpen {
+		s.connect(netip.AddrPortFrom(netip.AddrFrom4([4]byte{11, byte(i >> 8), byte(i), 1}), 17473), uint32(i)+2)
+		if e.halfOpen.used == maxHalfOpen {
+			break
+		}
+	}
+	if free := maxHalfOpen - e.halfOpen.used; free != 0 {
+		t.Fatalf("%d places are free", free)
+	}
+	s.connect(netip.MustParseAddrPort("11.0.0.2:17473"), 1)
+	if r := e.unconfirmed.oldest(everyone); r == nil || r.From.Addr() != netip.MustParseAddr("10.0.0.9") {
+		t.Error("the accepted request was evicted")
+	}
+}
+
 // acceptAll accepts all requests and pops all events of the victim.
 func (s *siege) acceptAll() {
 	for _, r := range s.victim.arrived {

@@ -58,19 +58,21 @@ func (u unconfirmed) oldest(holder netip.Prefix) *Request {
 
 // admit reports whether an address may have one more half-open request. If the address or its network has reached its
 // threshold, admit evicts the oldest unconfirmed request of that address or network. If an address without a request has
-// reached it, the table is full, and admit evicts the oldest unconfirmed request of all. A request younger than
-// confirmTime is not evicted; admit then returns false. The evicted requester gets no notice; its next packet is answered
-// with Reset.
+// reached it, the table is full, and admit evicts the oldest unconfirmed request of its network. If the network has no
+// request either, admit evicts the oldest unconfirmed request of all. A request younger than confirmTime is not evicted;
+// admit then returns false. The evicted requester gets no notice; its next packet is answered with Reset.
 func (e *Engine) admit(a netip.Addr) bool {
 	for range 2 { // evict for the address, then for the network
 		full, ok := e.halfOpen.holderAtLimit(a)
 		if !ok {
 			return true
 		}
-		r := e.unconfirmed.oldest(full)
-		if r == nil && e.halfOpen.held[full] == 0 {
-			r = e.unconfirmed.oldest(everyone)
+		if _, network := holders(addressOf(a)); e.halfOpen.held[full] == 0 {
+			if full = network; e.halfOpen.held[network] == 0 {
+				full = everyone
+			}
 		}
+		r := e.unconfirmed.oldest(full)
 		if r == nil || e.now.Sub(r.conn.openedAt) < confirmTime {
 			return false
 		}
