@@ -10,8 +10,6 @@ import (
 	"syscall"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/datxdp/datxdp/cmd/datbench/internal/workload"
 	"github.com/datxdp/datxdp/dat"
 )
@@ -97,7 +95,7 @@ func TestRefusedWithoutReason(t *testing.T) {
 func TestSignalEndsReader(t *testing.T) {
 	t.Parallel()
 	fifo := filepath.Join(t.TempDir(), "fifo")
-	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"report", fifo}, {"compare", fifo, fifo}, {"check", fifo}} {
@@ -122,14 +120,14 @@ func TestSignalEndsReader(t *testing.T) {
 func TestCaptureToPipe(t *testing.T) {
 	t.Parallel()
 	fifo := filepath.Join(t.TempDir(), "fifo")
-	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	got := datbench(t, "run", "127.0.0.24", "--ia", "udp:127.0.0.25", "--pcap", fifo)
 	if want := "datbench: --pcap: open " + fifo + ": no such device or address"; got.code != exitUsage || got.lastLine() != want {
 		t.Errorf("exit %d, %q", got.code, got.lastLine())
 	}
-	reader, err := os.OpenFile(fifo, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	reader, err := os.OpenFile(fifo, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
