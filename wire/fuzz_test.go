@@ -17,13 +17,16 @@ func (w *world) inject(from, to *node, h *proto.Header, body []byte) {
 	w.injectRaw(from, to, packetOf(*h, body))
 }
 
-// injectRaw is inject for the bytes of a packet.
+// injectRaw is inject for the bytes of a packet. A packet that is larger than the path MTU gets lost.
 func (w *world) injectRaw(from, to *node, packet []byte) {
 	p, err := from.link.Resolve(to.addr, 0)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	defer from.link.Release(p)
+	if len(packet) > from.link.PathMTU(p) {
+		return
+	}
 	var b [1]link.Buf
 	if from.link.Alloc(b[:]) != 1 {
 		w.t.Fatal("no frame")
@@ -50,6 +53,7 @@ func FuzzHostilePeer(f *testing.F) {
 	f.Add(byte(proto.Data), byte(1), uint32(0), uint32(0), atomicChunk(0, 0, 0, 0))
 	f.Add(byte(proto.Data), byte(1), uint32(0), uint32(0), atomicAnswer(1, 2))
 	f.Add(byte(proto.Ack), byte(2), uint32(0), uint32(0), make([]byte, proto.MaxSACKSize))
+	f.Add(byte(proto.Data), byte(0), uint32(0), uint32(0), make([]byte, 1472))
 	f.Add(byte(proto.Close), byte(0), uint32(0), uint32(0), make([]byte, proto.GoodbyeSize))
 	f.Add(byte(proto.Accept), byte(0), uint32(0), uint32(0), make([]byte, proto.HelloSize))
 	f.Add(byte(proto.Connect), byte(0), uint32(0), uint32(0), helloOf(&proto.Hello{CID: 5, Tag: 6, MTU: 1472, Window: minPeerWindow,
