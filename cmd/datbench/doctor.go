@@ -149,7 +149,7 @@ func diagnosable(err error) bool {
 		absent  *workload.AbsentError
 		cannot  *job.UnavailableError
 	)
-	return errors.As(err, &refused) || errors.As(err, &absent) || errors.As(err, &cannot) || errors.Is(err, workload.ErrSilent)
+	return errors.As(err, &refused) || errors.As(err, &absent) || errors.As(err, &cannot) || errors.Is(err, workload.ErrSlow)
 }
 
 // lookupLimit bounds the second name lookup of a peer, for the explanation.

@@ -302,7 +302,7 @@ func TestKilledClientXDP(t *testing.T) {
 	l := labtest.New(t, lab.Options{})
 	server := inLab(t, l, lab.B, "server", "--ia", "xdp:veth0")
 	server.awaitLine(t, "^serving on ")
-	run := []string{"run", lab.B.Addr4().String(), "--ia", "xdp:veth0", "--op", "write", "--metric", "bw", "--warmup", "1ms"}
+	run := []string{"run", lab.B.Addr4().String(), "--ia", "xdp:veth0", "--op", "write", "--metric", "bw", "--size", "64K", "--warmup", "1ms"}
 	client := inLab(t, l, lab.A, append(run, "--duration", "10m", "--interval", "20ms")...)
 	client.awaitLine(t, `^ +0\.\d\d-\d`)
 	if err := client.cmd.Process.Kill(); err != nil {
@@ -311,7 +311,7 @@ func TestKilledClientXDP(t *testing.T) {
 	killed := time.Now()
 	client.wait(t)
 	next := inLab(t, l, lab.A, append(run, "--duration", "20ms")...)
-	server.awaitLine(t, ": bandwidth write 1 MiB: the connection broke: ")
+	server.awaitLine(t, ": bandwidth write 64 KiB: the connection broke: ")
 	if took := time.Since(killed); took > workload.KeepAlive+workload.Silence {
 		t.Errorf("the server was told after %s, as if nobody had answered for the dead", took)
 	}

@@ -65,7 +65,7 @@ const receiveCookie = 1 << 63
 // Errors of a connection.
 var (
 	ErrGone              = errors.New("the peer ended the connection")
-	ErrSilent            = errors.New("the peer stopped responding")
+	ErrSlow              = errors.New("the peer did not finish the row in time")
 	ErrUnexpectedMessage = errors.New("the peer sent an unexpected message")
 )
 
@@ -119,9 +119,10 @@ func (c *Conn) addEP(sh shape) error {
 // use selects the connection to post to.
 func (c *Conn) use(i int) { c.ep, c.lane = c.eps[i], i }
 
-// extend restarts the row's deadline.
+// extend restarts the row's deadline. Hosts that are busy may need time for the operations that are outstanding at the
+// end. A peer that does nothing is detected earlier, by the watch.
 func (c *Conn) extend() {
-	c.deadline = time.Now().Add(c.row.MaxTime() + plan.PeerTimeout)
+	c.deadline = time.Now().Add(c.row.MaxTime() + 2*plan.PeerTimeout)
 }
 
 func (c *Conn) free() error {
@@ -158,7 +159,7 @@ func (c *Conn) checkDeadline() error {
 	}
 	now := time.Now()
 	if now.After(c.deadline) {
-		return ErrSilent
+		return ErrSlow
 	}
 	if c.watch != nil {
 		if err := c.watch.check(c, now); err != nil {
