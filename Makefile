@@ -1,7 +1,9 @@
 # One target a lane: a laptop runs what CI runs. `make help` lists them, CONTRIBUTING.md explains them.
 SHELL       := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
+ifndef TOGETHER
 .NOTPARALLEL:
+endif
 .DEFAULT_GOAL := all
 
 FUZZTIME ?= 1s
@@ -16,8 +18,10 @@ DESTDIR  ?=
 PROVIDER := bin/libdatxdp.so
 
 LANE := bin/lane
+# Tests that start programs. make test runs them without the race detector, which makes the programs several times slower.
+PROGRAMS := ./cmd/datbench ./examples
 # The longest first, so that none of them is the last to end.
-TEST_PKGS = ./dat ./cmd/datbench ./wire ./internal/docs ./stream ./xdp $$(go list ./... | grep -vE '/(dat|cmd/datbench|wire|internal/docs|stream|xdp)$$')
+TEST_PKGS = ./dat ./wire ./stream ./xdp $$(go list ./... | grep -vE '/(dat|wire|stream|xdp|cmd/datbench|examples|internal/docs)$$')
 # Each test program has a network namespace of its own.
 ISOLATED := -exec $(CURDIR)/tools/isolate.sh
 # Without it each program with the race detector sleeps for a second when it ends.
@@ -42,11 +46,13 @@ build: ## compile every package, and bin/datbench
 	go build $(PROFILE) -o bin/datbench ./cmd/datbench
 
 .PHONY: test
-test: reset deps lint race plain fuzz services provider-test ## everything this host can run in minutes; what it cannot, with the reason
+test: reset deps lint race plain fuzz ## everything this host can run in minutes; what it cannot, with the reason
+	@# These wait more than they compute.
+	@$(MAKE) --no-print-directory -j3 --output-sync=target TOGETHER=1 programs documents services provider-test
 	@$(LANE) -summary
 
 # All lanes in full, also those that are slow or need emulated machines. Run before a release.
-ALL_LANES := lint race plain debug sim conformance fuzz provider-test provider-memcheck provider-race documents services peers-test vm nics
+ALL_LANES := lint race programs plain debug sim conformance fuzz provider-test provider-memcheck provider-race documents services peers-test vm nics
 
 .PHONY: test-all
 test-all: reset deps ## all lanes, in full, emulated machines too; writes docs/TESTED.md (root, an hour)
@@ -91,8 +97,12 @@ cross: $(LANE) ## builds for arm64, and for macOS what runs anywhere
 	@$(LANE) cross tools/cross.sh
 
 .PHONY: race
-race: $(LANE) ## all tests under the race detector, shuffled; as root over real AF_XDP in throw-away namespaces
+race: $(LANE) ## the tests of all libraries under the race detector, shuffled; as root over real AF_XDP in throw-away namespaces
 	@$(LANE) -test race go test -json -vet=off $(SHORT) -race -shuffle=on -p 3 -timeout 20m $(ISOLATED) $(TEST_PKGS)
+
+.PHONY: programs
+programs: $(LANE) ## datbench and the examples as processes; with SHORT= under the race detector
+	@$(LANE) -test programs go test -json -vet=off $(or $(SHORT),-race) -shuffle=on -p 2 -timeout 20m $(ISOLATED) $(PROGRAMS)
 
 .PHONY: plain
 plain: $(LANE) ## what the race detector spoils or takes too long for, without it, and every benchmark once
@@ -120,8 +130,8 @@ fuzz: $(LANE) ## every fuzz target for FUZZTIME=1s
 	@$(LANE) fuzz tools/fuzz.sh $(FUZZTIME)
 
 .PHONY: documents
-documents: $(LANE) ## the commands of every document, in a copy of the repository
-	@$(LANE) -test documents go test -json -vet=off -race -timeout 10m ./internal/docs
+documents: $(LANE) ## the commands of the examples, with SHORT= of every document, in a copy of the repository
+	@$(LANE) -test documents go test -json -vet=off $(or $(SHORT),-race) -timeout 10m $(ISOLATED) ./internal/docs
 
 # A module of its own: who imports this one does not get quic-go and gRPC with it.
 .PHONY: peers-test

@@ -20,14 +20,17 @@ fuzz() {
     -test.fuzzcachedir "$cache/github.com/datxdp/datxdp/$2") >"$log" 2>&1 || time_was_up "$log" || { cat "$log"; return 255; }
   printf 'ok  \t%s\t%s: %s\n' "$2" "$3" "$(grep -o 'execs: .*' "$log" | tail -1)"
 }
-export -f fuzz time_was_up
-export cache
 
-mapfile -t dirs < <(grep -rlE '^func Fuzz' --include='*_test.go' . | grep -vE '^./(bench/peers|examples/services)/' | xargs -r -n1 dirname | sort -u)
-for dir in "${dirs[@]}"; do
-  program=$bin/${dir//\//_}.test
-  go test -vet=off -c -fuzz . -o "$program" "$dir"
-  (cd "$dir" && "$program" -test.list '^Fuzz') | sed "s|^|$program ${dir#./} |" >>"$bin/targets"
-done
+# build DIR: builds the program of a package's targets, and prints the arguments of fuzz for each target.
+build() {
+  local program=$bin/${1//\//_}.test
+  go test -vet=off -c -fuzz . -o "$program" "$1" || return 255
+  (cd "$1" && "$program" -test.list '^Fuzz') | sed "s|^|$program ${1#./} |"
+}
+export -f build fuzz time_was_up
+export bin cache
+
+grep -rlE '^func Fuzz' --include='*_test.go' . | grep -vE '^./(bench/peers|examples/services)/' | xargs -r -n1 dirname | sort -u |
+  xargs -r -n1 -P "$(nproc)" bash -c 'build "$@"' build >"$bin/targets"
 xargs -a "$bin/targets" -P "$(nproc)" -L 1 bash -c 'fuzz "$@" '"$1" fuzz
 echo "$(wc -l <"$bin/targets") fuzz targets, $1 each"
