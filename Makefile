@@ -106,8 +106,11 @@ programs: $(LANE) ## datbench and the examples as processes; with SHORT= under t
 
 .PHONY: plain
 plain: $(LANE) ## what the race detector spoils or takes too long for, without it, and every benchmark once
-	@$(LANE) -test plain go test -json -vet=off $(SHORT) -p 3 -timeout 20m $(ISOLATED) \
-		-run "$$(tools/plain.sh run)" -bench . -benchtime 1x $$(tools/plain.sh packages)
+	@$(LANE) -test plain go test -json -vet=off $(SHORT) -shuffle=on -p 3 -timeout 20m $(ISOLATED) \
+		-run "$$(tools/plain.sh run)" $$(tools/plain.sh packages)
+	@# go test runs packages with benchmarks one after the other.
+	@$(LANE) -test benchmarks go test -json -vet=off $(SHORT) -timeout 20m $(ISOLATED) \
+		-run '^$$' -bench . -benchtime 1x $$(tools/plain.sh benchmarks)
 
 .PHONY: debug
 debug: $(LANE) ## a build that panics where an engine is called by a goroutine that does not own it
