@@ -366,5 +366,6 @@ func (c *Conn) takeAnswer(packet []byte, s *secrets) {
 // next Connect leaves at the next repeat.
 func (c *Conn) restartAttempt() {
 	c.dial.opening.forgetOffers()
+	c.dial.opening.drawn = 0
 	c.tag, c.dial.cookie, c.dial.challenges = c.host.newTag(), 0, 0
 }

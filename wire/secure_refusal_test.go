@@ -87,6 +87,17 @@ func TestSecureListenGrace(t *testing.T) {
 	})
 }
 
+// An attempt that begins anew needs another cookie. Challenges that came before must not reduce its chance to get one.
+func TestSecureRestartTakesChallenge(t *testing.T) {
+	eachForm(t, func(t *testing.T, m *mitm) {
+		c := m.attempt(nil)
+		m.until("the request", time.Second, func() bool { return len(m.b.arrived) == 1 })
+		c.dial.opening.drawn = 1 << 31
+		c.restartAttempt()
+		m.until("another request", time.Second, func() bool { return len(m.b.arrived) == 2 })
+	})
+}
+
 // A server must not answer a message 1 of a wrong key or of an unknown identity. The requester learns no reason.
 func TestSecureUnknownKey(t *testing.T) {
 	for _, tc := range []struct {
