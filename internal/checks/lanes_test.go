@@ -11,7 +11,7 @@ import (
 // TestLanes: every lane of make test and make test-all is a make target, and CONTRIBUTING.md describes it.
 func TestLanes(t *testing.T) {
 	makefile, doc := readFile(t, "Makefile"), readFile(t, "CONTRIBUTING.md")
-	for _, list := range []string{`(?m)^test: reset deps (.*?) ##`, `TOGETHER=1 (.*)`, `(?m)^ALL_LANES := (.*)$`} {
+	for _, list := range []string{`(?m)^test: reset deps (.*?) ##`, `(?m)^TOGETHER_LANES := (.*)$`, `(?m)^ALL_LANES := (.*)$`} {
 		m := regexp.MustCompile(list).FindStringSubmatch(makefile)
 		if m == nil {
 			t.Fatalf("the Makefile has no %s", list)

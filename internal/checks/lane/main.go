@@ -71,7 +71,7 @@ func run(name string, command []string, isTest bool, show string) error {
 		f.show = regexp.MustCompile(show)
 	}
 	err := execute(cmd, isTest, &f)
-	e := entry{Lane: name, Seconds: time.Since(start).Seconds(), Skips: f.skips, Slow: f.slow}
+	e := entry{Lane: name, Start: start, Seconds: time.Since(start).Seconds(), Skips: f.skips, Slow: f.slow}
 	if cmd.ProcessState != nil {
 		e.CPU = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
 		if cmd.ProcessState.ExitCode() == cannotRun {

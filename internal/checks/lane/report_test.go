@@ -61,3 +61,12 @@ func TestRun(t *testing.T) {
 		t.Error("the second has not failed")
 	}
 }
+
+// TestElapsed: lanes that run at the same time count once. A lane that could not start has no time.
+func TestElapsed(t *testing.T) {
+	at := func(s int) time.Time { return time.Date(2026, 1, 2, 3, 4, s, 0, time.UTC) }
+	all := []entry{{Start: at(5), Seconds: 20}, {Start: at(3), Seconds: 10}, {Failed: true}}
+	if got := elapsed(all); got != 22*time.Second {
+		t.Errorf("got %s, want 22s", got)
+	}
+}
