@@ -189,7 +189,7 @@ provider-race: $(LANE) ## the test programs with a C provider that has the race 
 		-ldflags="-extldflags=-Wl,-Ttext-segment=0x20000000,--version-script=$(CURDIR)/cmd/libdatxdp/vs.map" ./cmd/libdatxdp
 	@rm -f bin/race.h
 	@DATXDP_PROVIDER=$(CURDIR)/bin/race.so LD_USE_LOAD_BIAS=1 GORACE="halt_on_error=1 exitcode=66 atexit_sleep_ms=0" $(LANE) -test provider-race \
-		go test -tags datprovider -json -vet=off -v -count=1 -timeout 30m -run 'TestCalls|TestFunction|TestTransaction|TestDTest|TestLoss' ./cmd/libdatxdp
+		go test -tags datprovider -json -vet=off -short -v -count=1 -parallel 4 -timeout 30m -run 'TestCalls|TestFunction|TestTransaction|TestDTest|TestLoss' ./cmd/libdatxdp
 
 .PHONY: install
 install: provider ## the library, its manual page and a sample dat.conf under DESTDIR and PREFIX
