@@ -38,7 +38,8 @@ func TestReloadSecurity(t *testing.T) {
 		alice, bob, carol, k := trio(t, n)
 		x, y := alice.joins(bob)
 		z, w := carol.joins(bob)
-		alice.point(nil).dialAs(bob, patience, PublicKey{}, "bob")
+		pending := alice.point(nil)
+		pending.dialAs(bob, patience, PublicKey{}, "bob")
 		request := bob.request(t)
 		k.rewrite("bob.peers", k.line("carol", ""))
 		ok(t, bob.ia.ReloadSecurity())
@@ -49,6 +50,7 @@ func TestReloadSecurity(t *testing.T) {
 			t.Errorf("the client sees %v", ev.BreakReason)
 		}
 		wants(t, "accept a request of a peer that was removed", request.Accept(bob.point(nil).EP, nil), ErrInvalidHandle)
+		ok(t, pending.EP.Free()) // it would ask again, and take the place of a later request
 		proves(z, w)
 		if s := must(bob.ia.Stats())(t); s.Revoked != 2 {
 			t.Errorf("%d revocations, want 2", s.Revoked)
