@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/datxdp/datxdp/internal/driver"
 	"github.com/datxdp/datxdp/link"
 )
 
@@ -27,10 +28,11 @@ func findInterface(name string) (*net.Interface, error) {
 	return nil, fmt.Errorf("xdp: no interface %q: choose one of %s: %w", name, strings.Join(names, ", "), link.ErrUnsupported)
 }
 
-// nic reports the queues and rings of an interface. Tests replace it.
+// nic reports the queues and rings of an interface, and a fault of its driver. Tests replace it.
 type nic interface {
 	channels(name string) (channels, error)
 	ring(name string) int
+	strayHeader(name string) bool
 	Close() error
 }
 
@@ -70,6 +72,14 @@ func (e *ethtoolNIC) channels(name string) (channels, error) {
 		return c, fmt.Errorf("xdp: %s: number of queues: %w", name, err)
 	}
 	return c, nil
+}
+
+// strayHeader reports whether the driver sends frames with a wrong header in zero-copy mode.
+//
+// System calls: ioctl(SIOCETHTOOL), and openat, read and close of a file of proc(5).
+func (e *ethtoolNIC) strayHeader(name string) bool {
+	info, err := unix.IoctlGetEthtoolDrvinfo(e.fd, name)
+	return err == nil && driver.StrayHeader(unix.ByteSliceToString(info.Driver[:]))
 }
 
 // Close closes the socket. A second Close does nothing.

@@ -68,19 +68,20 @@ func silentSockets(sockets []*Socket, timeout time.Duration) (dead []int) {
 	return waiting
 }
 
+// modeError reports a mode that was granted and does not work. In Auto mode Open then tries a slower one.
+type modeError struct {
+	mode Mode
+	text string
+}
+
+func (e *modeError) Error() string { return e.text }
+func (e *modeError) Unwrap() error { return link.ErrUnsupported }
+
 // silentError reports queues that do not transmit.
-type silentError struct {
-	name   string
-	mode   Mode
-	queues []int
+func silentError(name string, mode Mode, queues []int) error {
+	return &modeError{mode, fmt.Sprintf("xdp: %s: %s in %s mode: a frame for each was given to the driver and did not come back in %v; choose another mode",
+		name, list(queues)+" not transmit", mode, proofTimeout)}
 }
-
-func (e *silentError) Error() string {
-	return fmt.Sprintf("xdp: %s: %s in %s mode: a frame for each was given to the driver and did not come back in %v; choose another mode",
-		e.name, list(e.queues)+" not transmit", e.mode, proofTimeout)
-}
-
-func (e *silentError) Unwrap() error { return link.ErrUnsupported }
 
 // list names the queues, followed by "does" or "do".
 func list(queues []int) string {
@@ -91,8 +92,12 @@ func list(queues []int) string {
 }
 
 // prove checks that every queue transmits, before Open reports the mode as granted. Without carrier the check always
-// passes, because nothing can be transmitted.
+// passes, because nothing can be transmitted. A driver that would send frames with a wrong header transmits none.
 func (d *Device) prove() error {
+	if d.Mode() == ZeroCopy && d.nic.strayHeader(d.name) {
+		return &modeError{ZeroCopy, fmt.Sprintf("xdp: %s: as a loaded module the driver gives the device a wrong address for the header of each frame "+
+			"in zero-copy mode, so the device may drop it: choose copy mode", d.name)}
+	}
 	dead := silentSockets(d.sockets, proofTimeout)
 	if len(dead) == 0 || !d.routes.Refresh().Carrier {
 		return nil
@@ -100,7 +105,7 @@ func (d *Device) prove() error {
 	if d.addedQueues > 0 {
 		return d.refuseAdded(list(dead) + " not transmit")
 	}
-	return &silentError{name: d.name, mode: d.Mode(), queues: dead}
+	return silentError(d.name, d.Mode(), dead)
 }
 
 // refuseAdded returns the error of Open when the driver created queues for the XDP program and these queues cannot be

@@ -22,10 +22,12 @@ type fakeNIC struct {
 	first  channels
 	calls  int
 	second func() // called before the second result
+	stray  bool
 }
 
-func (f *fakeNIC) ring(string) int { return 0 }
-func (f *fakeNIC) Close() error    { return nil }
+func (f *fakeNIC) ring(string) int         { return 0 }
+func (f *fakeNIC) strayHeader(string) bool { return f.stray }
+func (f *fakeNIC) Close() error            { return nil }
 
 func (f *fakeNIC) channels(name string) (c channels, err error) {
 	if f.calls++; f.calls == 1 {
@@ -159,9 +161,21 @@ func TestSilentQueues(t *testing.T) {
 		queues []int
 		want   string
 	}{{[]int{3}, "queue 3 does not transmit"}, {[]int{0, 2}, "queues 0, 2 do not transmit"}} {
-		err := &silentError{"eth7", ZeroCopy, tc.queues}
+		err := silentError("eth7", ZeroCopy, tc.queues)
 		if !errors.Is(err, link.ErrUnsupported) || !strings.Contains(err.Error(), tc.want+" in zero-copy mode") {
 			t.Errorf("%v", err)
 		}
 	}
+}
+
+// Zero-copy is refused before a frame is sent if the driver would send it with a wrong header. Auto then chooses copy.
+func TestNoZeroCopyWithStrayHeaders(t *testing.T) {
+	k := newFake(t, 1500)
+	k.s.caps.Mode = string(ZeroCopy)
+	d := &Device{name: "eth7", sockets: []*Socket{k.s}, nic: &fakeNIC{stray: true}}
+	err, fault := d.prove(), (*modeError)(nil)
+	if !errors.As(err, &fault) || fault.mode != ZeroCopy || !errors.Is(err, link.ErrUnsupported) || !strings.Contains(err.Error(), "choose copy mode") {
+		t.Errorf("zero-copy: %v", err)
+	}
+	conserve(t, k.s)
 }

@@ -259,7 +259,7 @@ func (w *watch) reopenQueue(q int, mode Mode) (err error) {
 			return
 		}
 		if dead := silentSockets([]*Socket{s}, proofTimeout); len(dead) > 0 && d.routes.Refresh().Carrier {
-			err = &silentError{name: d.Name(), mode: mode, queues: []int{q}}
+			err = silentError(d.Name(), mode, []int{q})
 		}
 	})
 	return err

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/safchain/ethtool"
+
+	"github.com/datxdp/datxdp/internal/driver"
 )
 
 // withEthtool calls ask with an ethtool handle; it returns nil if there is none.
@@ -41,7 +43,7 @@ func checkQueues(_ context.Context, x *exam) []Finding {
 // grows returns the number of queues that virtio_net adds for XDP: one per processor, or 0 if there is no room for all.
 func (x *exam) grows() int {
 	n := processors()
-	if x.driver != virtioNet || x.mode == "generic" || n == 0 || x.channels.CombinedCount+uint32(n) > x.channels.MaxCombined {
+	if x.driver != driver.VirtioNet || x.mode == "generic" || n == 0 || x.channels.CombinedCount+uint32(n) > x.channels.MaxCombined {
 		return 0
 	}
 	return n

@@ -9,6 +9,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/datxdp/datxdp/internal/driver"
 	"github.com/datxdp/datxdp/internal/ianame"
 )
 
@@ -24,6 +25,8 @@ type facts struct {
 	channels ethtool.Channels
 	// unmapped means a virtio device that bypasses the DMA API: see [mapsDMA].
 	unmapped bool
+	// stray means a driver that sends frames with a wrong header in zero-copy mode: see [driver.StrayHeader].
+	stray bool
 
 	// granted is the mode that Try was granted. lost are the offloads that were off while the adapter was open.
 	granted string
@@ -60,7 +63,8 @@ func (x *exam) learn() {
 	if c, err := e.GetChannels(x.name()); err == nil {
 		x.channels = c
 	}
-	x.unmapped = x.driver == virtioNet && !mapsDMA(virtioFeatures(x.link.Attrs()))
+	x.unmapped = x.driver == driver.VirtioNet && !mapsDMA(virtioFeatures(x.link.Attrs()))
+	x.stray = driver.StrayHeader(x.driver)
 }
 
 // name returns the name of the interface.

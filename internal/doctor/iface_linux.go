@@ -222,6 +222,9 @@ func checkDriver(_ context.Context, x *exam) []Finding {
 	case !f.has(featureZeroCopy) && x.mode == "zero-copy":
 		return failure(fmt.Sprintf("%s has no zero-copy mode as it is set up now", name), "Copy mode works, with one copy more.",
 			"leave the mode out, or ask for copy", fmt.Sprintf("datbench doctor --ia xdp:%s,copy", x.ifname))
+	case x.stray && x.mode == "zero-copy":
+		return failure(fmt.Sprintf("%s is a loaded module, and as such sends frames with a wrong header in zero-copy mode", name), "Copy mode works, with one copy more.",
+			"leave the mode out, or ask for copy; a kernel that has the driver in its image can do zero-copy", fmt.Sprintf("datbench doctor --ia xdp:%s,copy", x.ifname))
 	}
 	return ok("%s has native XDP%s", name, x.more())
 }
@@ -231,6 +234,8 @@ func (x *exam) more() string {
 	switch {
 	case x.zeroCopy():
 		s = ", zero-copy"
+	case f.has(featureZeroCopy) && !x.unmapped:
+		s += ", for as a loaded module it sends frames with a wrong header in zero-copy mode"
 	case f.has(featureZeroCopy):
 		s += ", for the virtual machine's NIC has no iommu_platform"
 	}
