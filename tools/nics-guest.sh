@@ -9,6 +9,7 @@
 #   open IA IF MTU          opens the adapter in a at this MTU; prints "serving ... mode M" or the error
 #   transfer IA [ARG...]    runs a server in a, and datbench with ARGs in b; the last line is datbench's JSON
 #   counted IA [ARG...]     like transfer, and then prints the number of system calls of both ends on AF_XDP sockets
+#   modules hidden|shown    hides the list of loaded modules, or shows it again
 #   rings IF N              sets the slots of the receive and transmit rings
 set -uo pipefail
 
@@ -37,7 +38,7 @@ setup() {
     [ "${mac[5]}" = 00 ] || ns=b
     ip link set "${path##*/}" name "$dev" && ip link set "$dev" netns "$ns" || return
   done
-  both sysctl -qw net.ipv6.conf.all.disable_ipv6=1
+  both sysctl -qw net.ipv6.conf.all.disable_ipv6=1 && modules hidden
 }
 
 # queues IF N: sets the number of queues of a NIC that can change it. It does nothing if the number is right, because
@@ -151,15 +152,30 @@ open() {
   grep -m1 -e '^serving on' -e '^datbench: ' $LOG || cat $LOG
 }
 
+# counters: prints what the drivers counted, in one line for each interface.
+counters() {
+  local ns dev
+  for ns in a b; do
+    for dev in $(ip -n $ns -o link show up | awk -F '[:@ ]+' '{ print $2 }'); do
+      ip netns exec $ns ethtool -S "$dev" 2>/dev/null |
+        awk -v line="counters of $dev in $ns:" 'NF > 1 && $NF > 0 { line = line " " $1 $NF } END { print line }'
+    done
+  done
+}
+
 transfer() {
   local ia=$1 status=0
   shift
   serve "$ia" || { grep '^datbench: ' $LOG || cat $LOG; return 1; }
   rm -f $JSON
   timeout -s QUIT -k $STOP $RUN ip netns exec b datbench run 10.9.0.1 --ia "$ia" --json $JSON "$@" 2>&1 </dev/null || status=$?
-  [ $status -eq 0 ] || cat $LOG
+  [ $status -eq 0 ] || { cat $LOG; counters; }
   [ -s $JSON ] && tr -d '\n' <$JSON
   return $status
+}
+
+modules() {
+  if [ "$1" = hidden ]; then mount --bind /dev/null /proc/modules; else umount /proc/modules; fi
 }
 
 rings() {
@@ -214,6 +230,7 @@ over) over "${@:2}" ;;
 unover) unover "$2" ;;
 open) open "${@:2}" ;;
 transfer) transfer "${@:2}" ;;
+modules) modules "$2" ;;
 rings) rings "${@:2}" ;;
 counted) counted "${@:2}" ;;
 *) echo "nics-guest: no command ${1-}" >&2; exit 2 ;;

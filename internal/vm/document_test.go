@@ -12,6 +12,8 @@ joined by a bridge of the host. Modes and transfers are those of the same driver
 
 * Kernels: %s.
 * Every transfer is 512 KiB each of sends, RDMA writes and RDMA reads, compared by SHA-256.
+* Debian's virtio_net is a module, for which zero-copy is refused: fault ` + "`module`" + `. All other rows show the driver as it is where it is
+  built into the kernel: the machine hides the module, and reserves the memory from which the device reads the wrong headers.
 * [LINKS.md](LINKS.md) explains the modes; [TROUBLESHOOTING.md](TROUBLESHOOTING.md) what to do about a refusal.
 `
 

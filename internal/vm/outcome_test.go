@@ -123,7 +123,7 @@ type row struct {
 }
 
 // progress matches the lines that do not concern the end of the run.
-var progress = regexp.MustCompile(`(?m)^(\[.*|op .*|─*|\d+ × .*|serving on .*|)$\n?`)
+var progress = regexp.MustCompile(`(?m)^(\[.*|op .*|─*|\d+ × .*|serving on .*|counters of .*|)$\n?`)
 
 // lastLines returns the lines that show why a run failed.
 func lastLines(out string) string {
