@@ -28,10 +28,10 @@ func conformance() []topic {
 
 // linkTopics has the topics whose rules depend on the link. These rules open a device, wait until the link wakes a
 // sleeping goroutine, transfer data, or check that the end of a peer is noticed. All other rules test code above the
-// links, which does not depend on the link.
+// links, which does not depend on the link. A request of the extensions is in the same packets as a write or a read.
 var linkTopics = []string{"dat_ia_open", "dat_ia_query", "dat_ia_close", "dat_evd_wait", "dat_evd_dequeue", "dat_cno_wait",
 	"dat_psp_create", "dat_ep_connect", "dat_ep_disconnect", "dat_lmr_create", "dat_lmr_free", "dat_ep_post_send", "dat_ep_post_recv",
-	"dat_ep_post_rdma_write", "dat_ep_post_rdma_read", "dat_ib_post_rdma_write_immed", "dat_ib_post_fetch_and_add", "errors", "flush", "ordering"}
+	"dat_ep_post_rdma_write", "dat_ep_post_rdma_read", "errors", "flush", "ordering"}
 
 // secureTopics has the topics that depend most on secure mode: connections, their ends, and the order of data.
 var secureTopics = []string{"dat_ia_close", "dat_psp_create", "dat_ep_connect", "dat_ep_disconnect", "dat_ep_post_send", "dat_ep_post_recv",
