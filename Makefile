@@ -215,7 +215,7 @@ perf: ## ratios to raw AF_XDP and kernel TCP, five runs in turns, against commit
 	@./bin/datbench check bin/perf.json
 
 .PHONY: vm
-vm: $(LANE) ## the scripts of vagrant/ on two emulated machines with Debian's kernel (root, x86_64, four minutes)
+vm: $(LANE) ## the scripts of vagrant/ on two emulated machines with Debian's kernel (root, x86_64, five minutes)
 	@$(LANE) vm tools/vm.sh machines
 
 .PHONY: vm-fetch
@@ -223,7 +223,7 @@ vm-fetch: ## what the machines of make vm and make nics boot, kept in ~/.cache/d
 	@tools/vm.sh fetch
 
 .PHONY: nics
-nics: $(LANE) ## emulated NICs under Debian's kernels, the listed subset; writes docs/DRIVERS.md (root, x86_64, Debian 12, 25 minutes)
+nics: $(LANE) ## emulated NICs under Debian's kernels, the listed subset; writes docs/DRIVERS.md (root, x86_64, Debian 12, ten minutes)
 	@$(LANE) nics tools/vm.sh nics
 
 .PHONY: nics-all

@@ -110,7 +110,7 @@ func transactions() []transaction {
 		{"-T T -i 20 -t 8 -w 8 client SR 1024 1 server SR 1024 1", stats, false},
 		{"-T T -i 10 -V -t 8 -w 8 client RW 4096 1 server RR 2048 2 client SR 256 1 server SR 256 1", stats, false},
 		{"-T T -i 20 -V client SR 1048576 1 server SR 1048576 1", stats, false},
-		{"-T T -i 10 -V client RW 1048576 2 server RR 1048576 2 client SR 256 1 server SR 256 1", stats, true},
+		{"-T T -i 4 -V client RW 1048576 2 server RR 1048576 2 client SR 256 1 server SR 256 1", stats, true},
 		{"-T P -i 200 -p 16 RW 4096 1", performance, true},
 		{"-T P -i 200 -p 16 -m p RW 4096 2", performance, false},
 		{"-T P -i 200 -p 4 RR 4096 1", performance, false},

@@ -12,7 +12,7 @@ import (
 
 // memoryTries is the number of measurements of each program. The test compares the smallest ones, because other load
 // of the host only adds time.
-const memoryTries = 3
+const memoryTries = 2
 
 // memoryWaiter runs dtest -W, a C program that waits by reading its memory, and prints how long its round trip takes
 // compared with that of sends. It fails only if dtest does not pass.
