@@ -91,6 +91,28 @@ func TestAttack04ForgedChallengesAllTheTime(t *testing.T) {
 	}
 }
 
+// Attack 4: one Challenge of an attacker comes after the real one, and the message 1 for the real one is lost once. The
+// server repeats its Challenge, so the requester sends that message 1 again. It does not wait for the next cookie period.
+func TestAttack04ForgedChallengeAndLoss(t *testing.T) {
+	eachForm(t, func(t *testing.T, m *mitm) {
+		lost := false
+		m.up.drop = func(b []byte) bool {
+			first := !lost && typeOf(b) == proto.Connect && helloIn(t, b).Noise != nil
+			lost = lost || first
+			return first
+		}
+		c := m.attempt(nil)
+		m.until("the message 1", time.Second, func() bool { return lost })
+		h := proto.Header{Type: proto.Challenge, CID: c.cid, Tag: c.tag, Ack: c.sent.Una}
+		m.forge(m.b, m.a, packetOf(h, helloOf(&proto.Hello{CID: c.cid, Cookie: 1})))
+		m.until("the request", time.Second, func() bool { return len(m.b.arrived) > 0 })
+		if c.dial.opening.find(1) == nil {
+			t.Error("the forged Challenge was not answered, so the test tests nothing")
+		}
+		m.welcome(c)
+	})
+}
+
 // Attack 13: an attacker without a key sends the packets of a requester with a shared secret back to it, in the name of the
 // server. The requester also listens, and has the secret; it must not connect to itself.
 func TestAttack13ReflectedConnect(t *testing.T) {

@@ -30,7 +30,7 @@ type opening struct {
 	requester Requester
 	offers    []*offer    // the newest ones, the newest last
 	offeredAt Time        // when the newest one was begun
-	drawn     uint32      // Challenges since then, one of which was chosen
+	drawn     uint32      // Challenges since a message 1 was begun or sent again, one of which was chosen
 	computing bool        // a job makes a message 1
 	reading   *offer      // a job reads the answer to it
 	answers   []answer    // other answers, in their order; empty unless a job reads one
@@ -141,6 +141,7 @@ func (c *Conn) sendSecureConnect() {
 		}
 		c.sendHello(&h, &hi)
 	case x != nil:
+		d.opening.drawn = 0
 		c.eng.sendFixed(c.path, 0, x.sent)
 	case d.opening.computing:
 	case d.opening.mayOffer(c.eng.now):
@@ -156,12 +157,10 @@ func (o *opening) mayOffer(now Time) bool {
 	return len(o.offers) < promptOffers || now.Sub(o.offeredAt) >= offerPause
 }
 
-// choose reports whether a Challenge takes the place of those that have come since the last message 1. Each of them has the
-// same chance: an attacker who forges a Challenge after each real one does not have the last word.
-func (o *opening) choose(h *Host, cookie uint64) bool {
-	if o.find(cookie) != nil {
-		return false
-	}
+// choose reports whether a Challenge takes the place of those that have come since a message 1 left. Each of them has the
+// same chance: an attacker who forges a Challenge after each real one does not have the last word. A Challenge that was
+// answered already may be chosen too: its message 1 may be lost, and is then sent again.
+func (o *opening) choose(h *Host) bool {
 	o.drawn++
 	return h.random32()%o.drawn == 0
 }
@@ -261,7 +260,7 @@ func (c *Conn) handleSecureAnswer(h *proto.Header, body []byte) {
 			o.hint = BreakHandshake
 			return
 		}
-		if o.choose(c.host, hi.Cookie) {
+		if o.choose(c.host) {
 			c.handleChallenge(&hi)
 		}
 	case hi.Noise != nil:
