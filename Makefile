@@ -123,7 +123,7 @@ debug: $(LANE) ## a build that panics where an engine is called by a goroutine t
 
 .PHONY: sim
 sim: $(LANE) ## the protocol on a simulated network, SEEDS=n seeds
-	@DATXDP_SEEDS=$(SEEDS) $(LANE) -test -show '([0-9]+ seeds, [0-9]+ failures|seed [0-9]+ failed).*' sim \
+	@DATXDP_SEEDS=$(SEEDS) $(LANE) -test -show '([0-9]+ (secure )?seeds, [0-9]+ failures|seed [0-9]+ failed).*' sim \
 		go test -json -vet=off -run '^Test(Secure)?Scenarios$$' -timeout 24h ./wire
 
 .PHONY: conformance
