@@ -30,7 +30,7 @@ type opening struct {
 	requester Requester
 	offers    []*offer    // the newest ones, the newest last
 	offeredAt Time        // when the newest one was begun
-	drawn     uint32      // Challenges since a message 1 was begun or sent again, one of which was chosen
+	drawn     uint32      // Challenges since the chosen one was last answered, of which one is chosen
 	computing bool        // a job makes a message 1
 	reading   *offer      // a job reads the answer to it
 	answers   []answer    // other answers, in their order; empty unless a job reads one
@@ -157,7 +157,7 @@ func (o *opening) mayOffer(now Time) bool {
 	return len(o.offers) < promptOffers || now.Sub(o.offeredAt) >= offerPause
 }
 
-// choose reports whether a Challenge takes the place of those that have come since a message 1 left. Each of them has the
+// choose reports whether a Challenge takes the place of those that have come since one was answered. Each of them has the
 // same chance: an attacker who forges a Challenge after each real one does not have the last word. A Challenge that was
 // answered already may be chosen too: its message 1 may be lost, and is then sent again.
 func (o *opening) choose(h *Host) bool {
