@@ -51,8 +51,8 @@ func Open(ifname string, o Options) (*Device, error) {
 }
 
 // open opens an interface. n reports the queues of the interface; if n is nil, open asks the kernel. In Auto mode, open
-// falls back from zero-copy to copy mode if zero-copy is granted and does not work. It does not fall back from copy to generic mode,
-// because both transmit in the same way.
+// falls back from zero-copy to copy mode if zero-copy is granted and does not work. It does not fall back from copy to
+// generic mode, because both transmit in the same way.
 func open(ifname string, n nic, o Options) (*Device, error) {
 	d, err := openMode(ifname, n, o)
 	if fault := (*modeError)(nil); o.Mode == Auto && errors.As(err, &fault) && fault.mode == ZeroCopy {

@@ -43,9 +43,7 @@ func (x *exam) mostZeroCopy() int {
 }
 
 // zeroCopy reports whether the driver supports zero-copy mode on this device, as far as the kernel reports it.
-func (x *exam) zeroCopy() bool {
-	return x.features.has(featureZeroCopy) && !x.unmapped && !x.stray
-}
+func (x *exam) zeroCopy() bool { return x.features.has(featureZeroCopy) && !x.unmapped && !x.stray }
 
 // accessPlatform is the bit number of VIRTIO_F_ACCESS_PLATFORM.
 const accessPlatform = 33
@@ -63,8 +61,8 @@ func virtioFeatures(a *netlink.LinkAttrs) string {
 	return readLine(dir + "/device/features")
 }
 
-// mapsDMA reports whether a virtio device, whose driver announces zero-copy mode in any case, uses the DMA API, which AF_XDP needs to share memory with the device. If the
-// features are unknown, it returns true.
+// mapsDMA reports whether a virtio device uses the DMA API, which AF_XDP needs to share memory with the device. The driver
+// announces zero-copy mode for other devices too. If the features are unknown, mapsDMA returns true.
 func mapsDMA(features string) bool {
 	return len(features) <= accessPlatform || features[accessPlatform] == '1'
 }

@@ -40,28 +40,28 @@ func TestGrant(t *testing.T) {
 		name, mode, driver string
 		mtu                int
 		features           xdpFeatures
-		unmapped, stray    bool
+		fault              string
 		check              func(*exam) []Finding
 		want               Severity
 		found, verdict     string
 	}{
-		{"virtio with iommu_platform", "", "virtio_net", 1500, many, false, false, driverOf, OK, "zero-copy", "in zero-copy mode"},
-		{"virtio without", "", "virtio_net", 1500, many, true, false, driverOf, OK, "in copy mode only, for the virtual machine's NIC has no iommu_platform", "in native copy mode"},
-		{"virtio without, asked", "zero-copy", "virtio_net", 1500, many, true, false, driverOf, Error, "no zero-copy mode on this device", ""},
-		{"virtio as a module", "", "virtio_net", 1500, many, false, true, driverOf, OK, "in copy mode only, for as a loaded module", "in native copy mode"},
-		{"virtio as a module, asked", "zero-copy", "virtio_net", 1500, many, false, true, driverOf, Error, "frames with a wrong header", ""},
-		{"virtio at jumbo MTU", "", "virtio_net", 9000, many, false, false, mtuOf, Warning, "zero-copy mode, 3814", "in native copy mode"},
-		{"virtio at jumbo MTU, asked", "zero-copy", "virtio_net", 9000, many, false, false, mtuOf, Error, "zero-copy mode, 3814", ""},
-		{"virtio at its bound", "zero-copy", "virtio_net", 3814, many, false, false, mtuOf, OK, "MTU 3814", "in zero-copy mode"},
-		{"igb at its bound", "", "igb", 3046, all, false, false, mtuOf, OK, "MTU 3046", "in zero-copy mode"},
-		{"igb above", "", "igb", 3100, all, false, false, mtuOf, Warning, "MTU 3100 is more than driver igb carries with native XDP, 3046", "in generic mode"},
-		{"igb above, asked", "copy", "igb", 3100, all, false, false, mtuOf, Error, "3046", ""},
-		{"unknown driver", "", "other", 3499, all, false, false, mtuOf, Warning, "about 3498", "in generic mode"},
-		{"old kernel", "zero-copy", "igb", 1500, xdpFeatures{}, false, false, driverOf, Info, "is known when it is tried", "in zero-copy mode if the driver grants it"},
+		{"virtio with iommu_platform", "", "virtio_net", 1500, many, "", driverOf, OK, "zero-copy", "in zero-copy mode"},
+		{"virtio without", "", "virtio_net", 1500, many, "unmapped", driverOf, OK, "in copy mode only, for the virtual machine's NIC has no iommu_platform", "in native copy mode"},
+		{"virtio without, asked", "zero-copy", "virtio_net", 1500, many, "unmapped", driverOf, Error, "no zero-copy mode on this device", ""},
+		{"virtio as a module", "", "virtio_net", 1500, many, "stray", driverOf, OK, "in copy mode only, for as a loaded module", "in native copy mode"},
+		{"virtio as a module, asked", "zero-copy", "virtio_net", 1500, many, "stray", driverOf, Error, "frames with a wrong header", ""},
+		{"virtio at jumbo MTU", "", "virtio_net", 9000, many, "", mtuOf, Warning, "zero-copy mode, 3814", "in native copy mode"},
+		{"virtio at jumbo MTU, asked", "zero-copy", "virtio_net", 9000, many, "", mtuOf, Error, "zero-copy mode, 3814", ""},
+		{"virtio at its bound", "zero-copy", "virtio_net", 3814, many, "", mtuOf, OK, "MTU 3814", "in zero-copy mode"},
+		{"igb at its bound", "", "igb", 3046, all, "", mtuOf, OK, "MTU 3046", "in zero-copy mode"},
+		{"igb above", "", "igb", 3100, all, "", mtuOf, Warning, "MTU 3100 is more than driver igb carries with native XDP, 3046", "in generic mode"},
+		{"igb above, asked", "copy", "igb", 3100, all, "", mtuOf, Error, "3046", ""},
+		{"unknown driver", "", "other", 3499, all, "", mtuOf, Warning, "about 3498", "in generic mode"},
+		{"old kernel", "zero-copy", "igb", 1500, xdpFeatures{}, "", driverOf, Info, "is known when it is tried", "in zero-copy mode if the driver grants it"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			x := nic(tt.mode, tt.driver, tt.mtu, tt.features)
-			x.unmapped, x.stray = tt.unmapped, tt.stray
+			x.unmapped, x.stray = tt.fault == "unmapped", tt.fault == "stray"
 			got := tt.check(x)
 			if severityOf(got) != tt.want || !strings.Contains(got[0].Found, tt.found) {
 				t.Errorf("got %+v, want %v, %q", got, tt.want, tt.found)

@@ -25,8 +25,10 @@ type fault struct {
 	run   func(*testing.T, *guest, *fault)
 }
 
-// verified transfers enough to unplug the cable during the transfer, after some of its 750 packets.
+// brief transfers little with each operation. verified transfers enough to unplug the cable during the transfer, after some
+// of its 750 packets.
 const (
+	brief    = "--op send,write,read --metric sha256 --bytes 64KiB --size 16KiB"
 	verified = "--op write --metric sha256 --bytes 1MiB --size 16KiB"
 	middle   = 150
 )
@@ -100,11 +102,12 @@ func (f *fault) module(t *testing.T, g *guest) {
 		t.Fatal(out)
 	}
 	defer g.do(t, "modules", "hidden") //nolint:errcheck // a later trial in zero-copy mode fails then
-	var asked, auto outcome
-	for mode, o := range map[string]*outcome{"zero-copy": &asked, "auto": &auto} {
-		out, _ := g.do(t, "transfer", trial{NIC: f.NIC, Asked: mode}.adapter(), "--op send,write,read --metric sha256 --bytes 64KiB --size 16KiB")
+	run := func(mode string) (o outcome) {
+		out, _ := g.do(t, "transfer", trial{NIC: f.NIC, Asked: mode}.adapter(), brief) // the output has the result
 		o.transferred(out, transfers)
+		return o
 	}
+	asked, auto := run("zero-copy"), run("auto")
 	f.Seen = fmt.Sprintf("%v; auto: %v", &asked, &auto)
 	f.Holds = strings.Contains(asked.Refusal, "loaded module") && auto.Granted == "copy" && auto.Right
 }
@@ -159,7 +162,7 @@ func (f *fault) atOnce(t *testing.T, g *guest) {
 	}
 	for i := range runs {
 		var o outcome
-		out, _ := g.do(t, "transfer", trial{NIC: f.NIC, Asked: "zero-copy"}.adapter(), "--op send,write,read --metric sha256 --bytes 64KiB --size 16KiB")
+		out, _ := g.do(t, "transfer", trial{NIC: f.NIC, Asked: "zero-copy"}.adapter(), brief)
 		if o.transferred(out, transfers); !o.Right {
 			f.Seen = fmt.Sprintf("run %d of %d: %v", i+1, runs, &o)
 			return

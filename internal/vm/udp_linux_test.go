@@ -35,8 +35,8 @@ func groups(t *testing.T, n *network) {
 
 // providerTests runs Debian's dtest, its variants, and dapltest over kernel UDP, with and without offloads of the link and
 // of the interface. It leaves out runs in which both ends poll memory for many round trips, because each trip takes
-// several scheduling quanta, and those that take a minute here and show nothing about the kernel that others do not: a hundred
-// connections of dtestcm, and sends of 1 MiB beside writes and reads of that size.
+// several scheduling quanta. It also leaves out runs that take a minute here and show nothing about the kernel that others
+// do not: a hundred connections of dtestcm, and sends of 1 MiB beside writes and reads of that size.
 func providerTests(t *testing.T, n *network) {
 	if _, err := os.Stat(library); errors.Is(err, fs.ErrNotExist) {
 		t.Skip("this host cannot build the provider library: it needs gcc and libdapl-dev")
