@@ -43,6 +43,27 @@ func TestDoctorSound(t *testing.T) {
 	}
 }
 
+// TestDoctorLinkLocal: a link-local peer is reached through the interface of the adapter's address, also if it is named
+// without a zone.
+func TestDoctorLinkLocal(t *testing.T) {
+	p := newPatient(t)
+	for s, addr := range map[lab.Side]string{lab.A: "fe80::73:1/64", lab.B: "fe80::73:2/64"} {
+		err := p.l.Do(s, func() error { return exec.Command("ip", "address", "add", addr, "dev", "veth0", "nodad").Run() })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := inLab(t, p.l, lab.B, "server", "--ia", "udp:fe80::73:2%veth0")
+	s.awaitLine(t, `^serving on`)
+	for _, peer := range []string{"fe80::73:2", "fe80::73:2%veth0"} {
+		r := p.doctor("--ia", "udp:fe80::73:1%veth0", "--peer", peer)
+		p.sound(r, "UDP will work on fe80::73:1%veth0.")
+		p.finds(r, "reach", doctor.OK, `an adapter answers at \[fe80::73:2%veth0\]:17473`, "")
+		p.finds(r, "path-mtu", doctor.OK, "packets of 1500 bytes pass", "")
+	}
+	endServer(t, s)
+}
+
 // TestDoctorRunning: doctor examines a running program by its metrics, before and after the program's first packet.
 func TestDoctorRunning(t *testing.T) {
 	const metrics = "127.0.0.1:9404"

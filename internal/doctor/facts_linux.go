@@ -3,6 +3,7 @@ package doctor
 import (
 	"net"
 	"net/netip"
+	"strconv"
 	"strings"
 
 	"github.com/safchain/ethtool"
@@ -50,6 +51,9 @@ func (x *exam) learn() {
 	if x.link == nil {
 		return
 	}
+	if x.Peer.IsLinkLocalUnicast() && x.Peer.Zone() == "" {
+		x.Peer = x.Peer.WithZone(x.name())
+	}
 	x.addrs = addresses(x.link)
 	x.features = featuresOf(x.link.Attrs().Index)
 	e, err := ethtool.NewEthtool()
@@ -82,10 +86,14 @@ func (x *exam) find() netlink.Link {
 		return nil
 	}
 	links, _ := netlink.LinkList() // empty on an error
+	addr, zone := x.addr.WithZone(""), x.addr.Zone()
 	for _, l := range links {
+		if a := l.Attrs(); zone != "" && zone != a.Name && zone != strconv.Itoa(a.Index) {
+			continue
+		}
 		for _, p := range prefixes(l) {
 			// All of 127.0.0.0/8 is local, but only one address is listed.
-			if p.Addr() == x.addr || x.addr.IsLoopback() && p.Contains(x.addr) {
+			if p.Addr() == addr || addr.IsLoopback() && p.Contains(addr) {
 				return l
 			}
 		}

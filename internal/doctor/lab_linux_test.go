@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -209,6 +210,50 @@ func TestModes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestLinkLocal: a link-local address belongs to the interface that its zone names, by name or by index, and its peer
+// is reached through that interface.
+func TestLinkLocal(t *testing.T) {
+	labtest.RequireXDP(t)
+	l := labtest.New(t, lab.Options{})
+	var index int
+	for s, addr := range map[lab.Side]string{lab.A: "fe80::73:1/64", lab.B: "fe80::73:2/64"} {
+		must(t, l.Do(s, func() error {
+			veth, err := netlink.LinkByName(lab.Interface)
+			if err != nil {
+				return err
+			}
+			a, err := netlink.ParseAddr(addr)
+			if err != nil {
+				return err
+			}
+			a.Flags = unix.IFA_F_NODAD
+			index = veth.Attrs().Index
+			return netlink.AddrAdd(veth, a)
+		}))
+	}
+	must(t, l.Do(lab.A, func() error {
+		zones := map[string]doctor.Severity{lab.Interface: doctor.OK, strconv.Itoa(index): doctor.OK, "lo": doctor.Error}
+		for zone, want := range zones {
+			if f := examine(t, "udp:fe80::73:1%"+zone, "interface"); f.Severity != want {
+				t.Errorf("zone %s: got %+v, want %v", zone, f, want)
+			}
+		}
+		for _, peer := range []string{"fe80::73:2", "fe80::73:2%" + lab.Interface} {
+			target := doctor.Target{IA: "udp:fe80::73:1%" + lab.Interface, Peer: netip.MustParseAddr(peer)}
+			r, err := doctor.Examine(t.Context(), target)
+			if err != nil {
+				return err
+			}
+			for _, check := range []string{"route", "neighbour"} {
+				if !slices.ContainsFunc(r.Findings, func(f doctor.Finding) bool { return f.Check == check && f.Severity == doctor.OK }) {
+					t.Errorf("%s: %s is not in order: %+v", peer, check, r.Findings)
+				}
+			}
+		}
+		return nil
+	}))
 }
 
 // TestNoAddress: an interface without an address is an error, until it gets one.

@@ -22,7 +22,7 @@ func checkRoute(_ context.Context, x *exam) []Finding {
 	if err != nil {
 		return x.noRoute(err)
 	}
-	x.routed, x.nextHop, x.out = true, x.Peer, x.link
+	x.routed, x.nextHop, x.out = true, x.Peer.WithZone(""), x.link
 	if l, err := netlink.LinkByIndex(r.LinkIndex); err == nil {
 		x.out = l
 	}
@@ -33,7 +33,7 @@ func checkRoute(_ context.Context, x *exam) []Finding {
 	case r.Type == syscall.RTN_LOCAL:
 		x.loops = true
 		return ok("%v is an address of this host: packets go round in the adapter", x.Peer)
-	case x.nextHop != x.Peer:
+	case x.nextHop != x.Peer.WithZone(""):
 		return ok("%v is reached by way of %v", x.Peer, x.nextHop)
 	}
 	return ok("%v is on the network of %s", x.Peer, x.out.Attrs().Name)
@@ -47,7 +47,7 @@ func (x *exam) route() (r netlink.Route, err error) {
 		return netlink.Route{Type: syscall.RTN_LOCAL}, nil
 	}
 	o := &netlink.RouteGetOptions{}
-	if x.kind != ianame.UDP {
+	if x.kind != ianame.UDP || x.Peer.IsLinkLocalUnicast() {
 		o = &netlink.RouteGetOptions{OifIndex: x.link.Attrs().Index, FIBMatch: true}
 	}
 	if _, err := netlink.RouteGetWithOptions(x.Peer.AsSlice(), o); err != nil {
@@ -66,7 +66,7 @@ func (x *exam) route() (r netlink.Route, err error) {
 
 func (x *exam) owns(a netip.Addr) bool {
 	for _, mine := range x.addrs {
-		if a == mine {
+		if a.WithZone("") == mine {
 			return true
 		}
 	}

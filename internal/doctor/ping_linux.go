@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -93,7 +94,7 @@ func (f echoFamily) prepare(fd int, local netip.Addr) (net.PacketConn, error) {
 	if err := unix.SetsockoptInt(fd, f.level, f.discover, f.probe); err != nil {
 		return nil, err
 	}
-	var at unix.Sockaddr = &unix.SockaddrInet6{Addr: local.As16()}
+	var at unix.Sockaddr = &unix.SockaddrInet6{Addr: local.As16(), ZoneId: zoneID(local)}
 	if local.Is4() {
 		at = &unix.SockaddrInet4{Addr: local.As4()}
 	}
@@ -101,6 +102,15 @@ func (f echoFamily) prepare(fd int, local netip.Addr) (net.PacketConn, error) {
 		return nil, err
 	}
 	return net.FilePacketConn(file)
+}
+
+// zoneID returns the index of the interface that the zone of an address names; 0 if there is none.
+func zoneID(a netip.Addr) uint32 {
+	if l, err := net.InterfaceByName(a.Zone()); err == nil {
+		return uint32(l.Index)
+	}
+	n, _ := strconv.ParseUint(a.Zone(), 10, 32) // 0 if it is no number
+	return uint32(n)
 }
 
 // id returns the identifier of our echo requests. On an unprivileged socket the kernel sets another one.
