@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strconv"
 	"time"
 )
 
@@ -86,13 +87,18 @@ func headers(a netip.Addr) int {
 	return 48
 }
 
-// interfaceMTU returns the MTU of the interface that has the address; 0 if it is unknown.
+// interfaceMTU returns the MTU of the interface that has the address, and that its zone names; 0 if it is unknown.
+// Several interfaces can have the same link-local address.
 func interfaceMTU(addr netip.Addr) int {
 	all, err := net.Interfaces()
 	if err != nil {
 		return 0
 	}
+	zone := addr.Zone()
 	for i := range all {
+		if zone != "" && zone != all[i].Name && zone != strconv.Itoa(all[i].Index) {
+			continue
+		}
 		addrs, err := all[i].Addrs()
 		if err != nil {
 			continue

@@ -2,8 +2,10 @@ package udplink
 
 import (
 	"errors"
+	"net"
 	"net/netip"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -82,6 +84,37 @@ func untilPathMTU(t *testing.T, l *Link, p link.Path, want int) {
 		if time.Now().After(deadline) {
 			t.Fatalf("PathMTU = %d, want %d", l.PathMTU(p), want)
 		}
+	}
+}
+
+// Two interfaces have the same link-local address: the zone chooses one, by name or by index.
+func TestPayloadOfAZone(t *testing.T) {
+	world := labtest.New(t, lab.Options{MTU: 1500})
+	a := linkLocal(t, world, lab.A)
+	err := world.Do(lab.A, func() error {
+		if err := labtest.AddAddress("lo", netip.PrefixFrom(a.WithZone(""), 64)); err != nil {
+			return err
+		}
+		veth, err := net.InterfaceByName(lab.Interface)
+		if err != nil {
+			return err
+		}
+		for zone, want := range map[string]int{lab.Interface: 1452, strconv.Itoa(veth.Index): 1452, "lo": defaultPayload} {
+			l, err := Open(a.WithZone(zone), Options{})
+			if err != nil {
+				return err
+			}
+			if got := l.Caps().MaxPayload; got != want {
+				t.Errorf("MaxPayload = %d in zone %s, want %d", got, zone, want)
+			}
+			if err := l.Close(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
