@@ -48,7 +48,7 @@ func TestDoctorSound(t *testing.T) {
 func TestDoctorLinkLocal(t *testing.T) {
 	p := newPatient(t)
 	for s, addr := range map[lab.Side]string{lab.A: "fe80::73:1/64", lab.B: "fe80::73:2/64"} {
-		err := p.l.Do(s, func() error { return exec.Command("ip", "address", "add", addr, "dev", "veth0", "nodad").Run() })
+		err := p.l.Do(s, func() error { return labtest.AddAddress(lab.Interface, netip.MustParsePrefix(addr)) })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -217,24 +217,16 @@ func TestModes(t *testing.T) {
 func TestLinkLocal(t *testing.T) {
 	labtest.RequireXDP(t)
 	l := labtest.New(t, lab.Options{})
-	var index int
 	for s, addr := range map[lab.Side]string{lab.A: "fe80::73:1/64", lab.B: "fe80::73:2/64"} {
-		must(t, l.Do(s, func() error {
-			veth, err := netlink.LinkByName(lab.Interface)
-			if err != nil {
-				return err
-			}
-			a, err := netlink.ParseAddr(addr)
-			if err != nil {
-				return err
-			}
-			a.Flags = unix.IFA_F_NODAD
-			index = veth.Attrs().Index
-			return netlink.AddrAdd(veth, a)
-		}))
+		must(t, l.Do(s, func() error { return labtest.AddAddress(lab.Interface, netip.MustParsePrefix(addr)) }))
 	}
 	must(t, l.Do(lab.A, func() error {
-		zones := map[string]doctor.Severity{lab.Interface: doctor.OK, strconv.Itoa(index): doctor.OK, "lo": doctor.Error}
+		veth, err := netlink.LinkByName(lab.Interface)
+		if err != nil {
+			return err
+		}
+		index := strconv.Itoa(veth.Attrs().Index)
+		zones := map[string]doctor.Severity{lab.Interface: doctor.OK, index: doctor.OK, "lo": doctor.Error}
 		for zone, want := range zones {
 			if f := examine(t, "udp:fe80::73:1%"+zone, "interface"); f.Severity != want {
 				t.Errorf("zone %s: got %+v, want %v", zone, f, want)
