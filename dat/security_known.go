@@ -10,9 +10,9 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// learner is a requester that does not know the server's key: trust on first use (Security.KnownFile). It takes the key
-// from the server's Challenge, which anybody on the path can forge. A handshake then proves that the server has the
-// private key, and only then the key is added to the file of known servers.
+// learner is a requester that does not know the server's key: trust on first use (Security.KnownFile). It takes keys from
+// Challenges, which anybody on the path can forge. A handshake then proves that the server has the private key, and only
+// then the key is added to the file of known servers.
 type learner struct {
 	*requester
 	security *security
@@ -22,14 +22,21 @@ type learner struct {
 
 var _ wire.KeyLearner = (*learner)(nil)
 
-// NeedsKey implements wire.KeyLearner.
-func (l *learner) NeedsKey() bool { return l.server == handshake.PublicKey{} }
-
 // Learn implements wire.KeyLearner.
-func (l *learner) Learn(key [32]byte) { l.server, l.keyID = key, handshake.PublicKey(key).ID() }
+func (l *learner) Learn(key [32]byte) wire.Requester {
+	r := *l.requester
+	r.server, r.keyID = key, handshake.PublicKey(key).ID()
+	return &learning{requester: &r, of: l}
+}
+
+// learning is a requester with a key that is not proven yet.
+type learning struct {
+	*requester
+	of *learner
+}
 
 // Request implements wire.Requester. It is called by the worker.
-func (l *learner) Request(prologue, payload []byte) (message []byte, f wire.Finisher, err error) {
+func (l *learning) Request(prologue, payload []byte) (message []byte, f wire.Finisher, err error) {
 	message, f, err = l.requester.Request(prologue, payload)
 	if err != nil {
 		return nil, nil, err
@@ -37,17 +44,17 @@ func (l *learner) Request(prologue, payload []byte) (message []byte, f wire.Fini
 	return message, learned{f, l}, nil
 }
 
-// learned is the handshake of a learner.
+// learned is the handshake of a requester that is learning.
 type learned struct {
 	wire.Finisher
-	of *learner
+	by *learning
 }
 
 // Finish implements wire.Finisher. The server has proven its key when the handshake is complete.
 func (f learned) Finish(message []byte, send, receive *[32]byte) (payload []byte, err error) {
 	payload, err = f.Finisher.Finish(message, send, receive)
 	if err == nil {
-		err = f.of.remember()
+		err = f.by.of.remember(f.by.server)
 	}
 	if err != nil {
 		*send, *receive = [32]byte{}, [32]byte{}
@@ -60,8 +67,8 @@ func (f learned) Finish(message []byte, send, receive *[32]byte) (payload []byte
 var errListed = errors.New("the server's key has a line in the file of peers: write from= with this address into it")
 
 // remember adds the server's key to the file of known servers. A server that cannot be remembered is not trusted.
-func (l *learner) remember() error {
-	s, key := l.security, l.server
+func (l *learner) remember(key handshake.PublicKey) error {
+	s := l.security
 	err := errListed
 	if s.store.Current().Policy.Find(identity.PublicID(key)) == nil {
 		err = s.known.Add(l.addr, key)

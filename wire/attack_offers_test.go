@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -111,6 +112,71 @@ func TestAttack04ForgedChallengeAndLoss(t *testing.T) {
 		}
 		m.welcome(c)
 	})
+}
+
+// Attack 4: a requester does not know the server's key, and an attacker on the path puts a copy of each Challenge with
+// another key before or behind it, once or each time. It drops nothing, so the attempt connects, with the server's key.
+func TestAttack04ForgedServerKey(t *testing.T) {
+	other, lowOrder := [32]byte(keyOf("somebody else, with 32 bytes of.").Public()), [32]byte{1}
+	for name, tc := range map[string]struct {
+		key    [32]byte
+		most   int // Challenges that are copied
+		copies int // of each
+		behind bool
+	}{
+		"one before":        {other, 1, 1, false},
+		"one behind":        {other, 1, 1, true},
+		"many before":       {other, 1, 5, false},
+		"many behind":       {other, 1, 5, true},
+		"always before":     {other, 1000, 2, false},
+		"always behind":     {other, 1000, 2, true},
+		"low order, once":   {lowOrder, 1, 1, false},
+		"low order, before": {lowOrder, 1000, 2, false},
+		"low order, behind": {lowOrder, 1000, 2, true},
+		"zero":              {[32]byte{}, 1, 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(20) {
+				m := newMITMOf(t, seed&^2)
+				key := [32]byte(testKey.Public())
+				m.b.host.security.ServerKey = func() *[32]byte { return &key }
+				var waiting [][]byte // copies, until the Challenge has passed
+				challenges, cookie := 0, uint64(0)
+				m.down.show = func(b []byte) {
+					if typeOf(b) != proto.Challenge || challenges == tc.most || helloIn(t, b).ServerKey == nil {
+						return
+					}
+					challenges++
+					for range tc.copies {
+						cookie++
+						hi := helloIn(t, b)
+						hi.Cookie, hi.ServerKey = cookie, tc.key[:]
+						forgery := withCRC(slices.Concat(b[:proto.HeaderSize], helloOf(hi)))
+						if tc.behind {
+							waiting = append(waiting, forgery)
+						} else {
+							m.inject(m.b, m.a, forgery)
+						}
+					}
+				}
+				n := *m.noise
+				n.terms.Server = [32]byte{}
+				c := m.a.host.NewConn(plain)
+				m.dialWith(m.a, m.b, c, nil, &learner{noise: &n})
+				m.until("the request", 2*time.Second, func() bool {
+					for _, forgery := range waiting {
+						m.inject(m.b, m.a, forgery)
+					}
+					waiting = nil
+					return len(m.b.arrived) > 0
+				})
+				if cookie == 0 {
+					t.Error("nothing was forged")
+				}
+				m.welcome(c)
+			}
+		})
+	}
 }
 
 // Attack 13: an attacker without a key sends the packets of a requester with a shared secret back to it, in the name of the

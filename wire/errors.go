@@ -101,7 +101,7 @@ var breakReasons = [...]string{
 	BreakPort:       "no program has opened the UDP port at the peer: is the program running there, on this port?",
 	BreakSecure:     "the peer accepts secure connections only: this end needs a key",
 	BreakKeyLimit:   "the key of the connection was used up",
-	BreakHandshake:  "the peer does not answer our key: has it the key that we expect, and its file of peers a line for ours?",
+	BreakHandshake:  "the peer does not answer our key: has it the key that we expect, and its file of peers a line for ours? Or does somebody on the path inject Challenges?",
 	BreakDenied:     "the closing side does not permit the connection any more: its file of peers has changed, or the time of the peer is over",
 	BreakUnknown:    "an unknown reason",
 }

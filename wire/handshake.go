@@ -65,7 +65,7 @@ func (e *Engine) Connect(c *Conn, d Dial) error {
 		c.dial.deadline = e.now.Add(d.Timeout)
 	}
 	if e.secure {
-		c.dial.opening = &opening{requester: d.Requester}
+		c.dial.opening = newOpening(d.Requester)
 	}
 	c.setState(Connecting)
 	c.sendConnect()

@@ -27,7 +27,9 @@ type opening struct {
 	secrets *secrets // the result; nil until message 2 was read
 
 	// Active side.
-	requester Requester
+	learner   KeyLearner  // not nil if the server's key is unknown; then only Challenges name one
+	requester Requester   // for the key of the chosen Challenge; nil while there is none
+	server    [32]byte    // that key; 0 if learner is nil
 	offers    []*offer    // the newest ones, the newest last
 	offeredAt Time        // when the newest one was begun
 	drawn     uint32      // Challenges since the chosen one was last answered, of which one is chosen
@@ -48,11 +50,20 @@ type answer struct {
 
 // offer is a message 1.
 type offer struct {
-	cookie   uint64 // cookie of its Connect
-	form     byte
-	keyID    [proto.KeyIDSize]byte
-	sent     *fixedPacket
-	finisher Finisher
+	cookie    uint64    // cookie of its Connect
+	server    [32]byte  // as in opening
+	requester Requester // made it
+	form      byte
+	keyID     [proto.KeyIDSize]byte
+	sent      *fixedPacket
+	finisher  Finisher
+}
+
+func newOpening(r Requester) *opening {
+	if l, ok := r.(KeyLearner); ok {
+		return &opening{learner: l}
+	}
+	return &opening{requester: r}
 }
 
 // fixedPacket is a packet that is built once, and sent again without a change.
@@ -82,10 +93,10 @@ func (o *opening) reason() BreakReason {
 	return o.hint
 }
 
-// find returns the offer with a cookie, or nil.
+// find returns the offer with a cookie for the server's key of the chosen Challenge, or nil.
 func (o *opening) find(cookie uint64) *offer {
 	for _, x := range o.offers {
-		if x.cookie == cookie {
+		if x.cookie == cookie && x.server == o.server {
 			return x
 		}
 	}
@@ -130,26 +141,40 @@ func (c *Conn) endOpening() {
 }
 
 // sendSecureConnect sends Connect in secure mode and arms its repeat. Before the first Challenge, Connect has neither
-// private data nor a message 1.
+// private data nor a message 1. A key that was learned may be forged, so the server is asked again with each repeat.
 func (c *Conn) sendSecureConnect() {
 	d := &c.dial
 	switch x := d.opening.find(d.cookie); {
 	case d.cookie == 0:
-		h, hi := c.secureConnect()
-		if d.opening.needsKey() {
-			hi.ServerKey = make([]byte, proto.PublicKeySize)
-		}
-		c.sendHello(&h, &hi)
+		c.sendQuestion()
 	case x != nil:
 		d.opening.drawn = 0
-		c.eng.sendFixed(c.path, 0, x.sent)
+		c.repeatOffer(x)
 	case d.opening.computing:
 	case d.opening.mayOffer(c.eng.now):
 		c.makeOffer()
 	default:
-		c.eng.sendFixed(c.path, 0, d.opening.offers[len(d.opening.offers)-1].sent)
+		c.repeatOffer(d.opening.offers[len(d.opening.offers)-1])
 	}
 	c.armRetry()
+}
+
+// sendQuestion sends a Connect without a cookie and without a message 1. It asks for the server's key if that is unknown.
+func (c *Conn) sendQuestion() {
+	h, hi := c.secureConnect()
+	hi.Cookie = 0
+	if c.dial.opening.learner != nil {
+		hi.ServerKey = make([]byte, proto.PublicKeySize)
+	}
+	c.sendHello(&h, &hi)
+}
+
+// repeatOffer sends a message 1 again.
+func (c *Conn) repeatOffer(x *offer) {
+	c.eng.sendFixed(c.path, 0, x.sent)
+	if c.dial.opening.learner != nil {
+		c.sendQuestion()
+	}
 }
 
 // mayOffer reports whether the attempt may make another message 1.
@@ -165,21 +190,16 @@ func (o *opening) choose(h *Host) bool {
 	return h.random32()%o.drawn == 0
 }
 
-// needsKey reports whether the server's key is unknown.
-func (o *opening) needsKey() bool {
-	l, ok := o.requester.(KeyLearner)
-	return ok && l.NeedsKey()
-}
-
-// learn takes the server's key from a Challenge if it is unknown. It reports whether the key is then known.
-func (o *opening) learn(hi *proto.Hello) bool {
-	if !o.needsKey() {
-		return true
+// learn takes the server's key from a Challenge, if only Challenges name it. It reports whether it was another key before.
+func (o *opening) learn(hi *proto.Hello) (other bool) {
+	if o.learner == nil || hi.ServerKey == nil {
+		return false
 	}
-	if hi.ServerKey != nil {
-		o.requester.(KeyLearner).Learn([proto.PublicKeySize]byte(hi.ServerKey))
+	key := [proto.PublicKeySize]byte(hi.ServerKey)
+	if other = o.requester == nil || key != o.server; other {
+		o.requester, o.server = o.learner.Learn(key), key
 	}
-	return !o.needsKey()
+	return other
 }
 
 // secureConnect returns a Connect without a message 1.
@@ -196,10 +216,11 @@ func (c *Conn) secureConnect() (proto.Header, proto.Hello) {
 func (c *Conn) makeOffer() {
 	e, o, private, server := c.eng, c.dial.opening, c.dial.private, c.peerAddr
 	h, hi := c.secureConnect()
-	form, keyID := o.requester.Form()
+	requester := o.requester
+	form, keyID := requester.Form()
 	hi.Noise = noiseHead(form, keyID, proto.Connect)
 	hi.Private = make([]byte, len(private)+proto.SealSize)
-	x := &offer{cookie: hi.Cookie, form: form, keyID: keyID, sent: &fixedPacket{header: h}}
+	x := &offer{cookie: hi.Cookie, server: o.server, requester: requester, form: form, keyID: keyID, sent: &fixedPacket{header: h}}
 	var err error
 	o.offeredAt, o.drawn = e.now, 0
 	o.computing = e.submit(&Job{
@@ -208,7 +229,7 @@ func (c *Conn) makeOffer() {
 			h.Put(raw)
 			hi.Put(raw[proto.HeaderSize:])
 			var message []byte
-			if message, x.finisher, err = o.requester.Request(proto.AppendPrologue(nil, raw, server), private); err == nil {
+			if message, x.finisher, err = requester.Request(proto.AppendPrologue(nil, raw, server), private); err == nil {
 				x.sent.body, err = putMessage(&hi, message)
 			}
 		},
@@ -216,6 +237,7 @@ func (c *Conn) makeOffer() {
 			o.computing = false
 			switch {
 			case x.finisher == nil: // it failed; the repeat of Connect tries again
+				c.refuseKey(x)
 			case err != nil || c.dial.opening != o:
 				x.finisher.Forget()
 			default:
@@ -224,6 +246,13 @@ func (c *Conn) makeOffer() {
 			}
 		},
 	})
+}
+
+// refuseKey asks the server again for its key, if no message 1 can be made for the one that was learned.
+func (c *Conn) refuseKey(x *offer) {
+	if o := c.dial.opening; o != nil && o.learner != nil && o.server == x.server {
+		o.hint, c.dial.cookie = BreakHandshake, 0
+	}
 }
 
 // noiseHead returns the value of a Noise option with room for a head.
@@ -256,19 +285,27 @@ func (c *Conn) handleSecureAnswer(h *proto.Header, body []byte) {
 	case !hi.Parse(body):
 		c.eng.stats.BadPackets++
 	case h.Type == proto.Challenge:
-		if !o.learn(&hi) {
-			o.hint = BreakHandshake
-			return
-		}
-		if o.choose(c.host) {
-			c.handleChallenge(&hi)
-		}
+		c.handleSecureChallenge(&hi)
 	case hi.Noise != nil:
 		c.readAnswer(h, &hi)
 	case h.Type == proto.Reject:
 		o.hint = givenByPeer(hi.Reason) &^ BreakByPeer
 	default:
 		c.eng.stats.BadPackets++
+	}
+}
+
+// handleSecureChallenge answers a Challenge, if it is chosen. A server that does not name its unknown key is not answered.
+func (c *Conn) handleSecureChallenge(hi *proto.Hello) {
+	o := c.dial.opening
+	switch {
+	case o.requester == nil && hi.ServerKey == nil:
+		o.hint = BreakHandshake
+	case o.choose(c.host):
+		if o.learn(hi) {
+			c.dial.cookie = 0 // the same cookie with another key is another Challenge
+		}
+		c.handleChallenge(hi)
 	}
 }
 
@@ -281,14 +318,18 @@ func (c *Conn) readAnswer(h *proto.Header, hi *proto.Hello) {
 		e.stats.BadPackets++
 		return
 	}
-	x := o.find(hi.Cookie)
-	if x == nil || !x.answeredBy(hi, &n) {
+	expected := false
+	for _, x := range o.offers {
+		if x.answeredBy(hi, &n) {
+			expected = true
+			o.answers = append(o.answers, answer{x, slices.Concat(n.Head, hi.Private)})
+		}
+	}
+	if !expected {
 		e.stats.Forged++
 		return
 	}
-	if len(o.answers) < maxAnswers {
-		o.answers = append(o.answers, answer{x, slices.Concat(n.Head, hi.Private)})
-	}
+	o.answers = o.answers[:min(len(o.answers), maxAnswers)]
 	c.readNextAnswer()
 }
 
@@ -307,7 +348,7 @@ func (c *Conn) readNextAnswer() {
 	ok := e.submit(&Job{
 		compute: func() { inner, err = x.finish(e.host.security, message, s) },
 		finish: func() {
-			if o.reading = nil; o.find(x.cookie) != x {
+			if o.reading = nil; !slices.Contains(o.offers, x) {
 				x.finisher.Forget()
 			}
 			switch {
@@ -316,6 +357,7 @@ func (c *Conn) readNextAnswer() {
 				e.stats.Unopened++
 				c.readNextAnswer()
 			default:
+				o.requester = x.requester
 				c.takeAnswer(inner, s)
 			}
 			s.wipe()
@@ -335,9 +377,9 @@ func (x *offer) finish(security *Security, message []byte, s *secrets) (payload 
 	return payload, err
 }
 
-// answeredBy reports whether an answer repeats form, cipher and key ID.
+// answeredBy reports whether an answer repeats cookie, form, cipher and key ID.
 func (x *offer) answeredBy(hi *proto.Hello, n *proto.Noise) bool {
-	return hi.Noise[0] == x.form && n.KeyID == x.keyID
+	return hi.Cookie == x.cookie && hi.Noise[0] == x.form && n.KeyID == x.keyID
 }
 
 // takeAnswer handles the Accept or Reject in the payload of message 2. The packet around it may have had the other type.

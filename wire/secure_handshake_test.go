@@ -208,14 +208,14 @@ func TestSecureLearnsKey(t *testing.T) {
 		m.dialWith(m.a, m.b, c, nil, r)
 		if answers {
 			m.welcome(c)
-			if n.terms.Server != testKey.Public() {
-				t.Error("the requester has learned another key")
+			if want := [][32]byte{testKey.Public()}; !slices.Equal(r.learned, want) {
+				t.Errorf("the requester has learned %x, want %x", r.learned, want)
 			}
 			continue
 		}
 		m.refused(c, KindTimedOut, BreakHandshake)
-		if r.known || len(m.offers()) != 0 || len(m.b.arrived) != 0 {
-			t.Errorf("known %v, %d messages 1, %d requests", r.known, len(m.offers()), len(m.b.arrived))
+		if len(r.learned) != 0 || len(m.offers()) != 0 || len(m.b.arrived) != 0 {
+			t.Errorf("%d keys, %d messages 1, %d requests", len(r.learned), len(m.offers()), len(m.b.arrived))
 		}
 	}
 }

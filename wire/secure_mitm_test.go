@@ -19,10 +19,15 @@ type mitm struct {
 // newMITM makes a world with handshakes of both forms: NNpsk0 if psk is true, otherwise IK.
 func newMITM(t *testing.T, psk bool) *mitm {
 	t.Helper()
-	seed := uint64(0)
 	if psk {
-		seed = 2
+		return newMITMOf(t, 2)
 	}
+	return newMITMOf(t, 0)
+}
+
+// newMITMOf makes the world of a seed. Bit 1 of the seed chooses the form.
+func newMITMOf(t *testing.T, seed uint64) *mitm {
+	t.Helper()
 	w := newSecureWorld(t, simlink.Config{Seed: seed, Delay: 10 * time.Microsecond}, Limits{}, usual, 2)
 	m := &mitm{world: w, a: w.nodes[0], b: w.nodes[1], up: &tap{}, down: &tap{}}
 	m.up.show = func(b []byte) { m.sent = append(m.sent, b) }

@@ -157,17 +157,19 @@ func (a answerer) Reply(payload []byte, send, receive *[32]byte) (message []byte
 	return message, err
 }
 
-// learner is a Requester that trusts the first key that it gets.
+// learner is a Requester that does not know the server's key.
 type learner struct {
 	*noise
-	known bool
+	learned [][32]byte // the keys that it was given
 }
 
-// NeedsKey implements KeyLearner.
-func (l *learner) NeedsKey() bool { return !l.known }
-
 // Learn implements KeyLearner.
-func (l *learner) Learn(key [32]byte) { l.known, l.terms.Server = true, key }
+func (l *learner) Learn(key [32]byte) Requester {
+	l.learned = append(l.learned, key)
+	n := *l.noise
+	n.terms.Server = key
+	return &n
+}
 
 // knowingNoise returns the handshakes of a host with a private key, with a server with another one.
 func knowingNoise(own, server []byte, random io.Reader) *noise {

@@ -26,8 +26,7 @@ type Requester interface {
 	// Form returns the first byte of the Noise option, which names the pattern and the cipher, and the ID of the
 	// server's key.
 	Form() (form byte, keyID [4]byte)
-	// Keys returns the public keys of this host and of the server, or 0 if the pattern has none. It is not called while the
-	// server's key is unknown.
+	// Keys returns the public keys of this host and of the server, or 0 if the pattern has none.
 	Keys() (own, server [32]byte)
 	// Grant returns a grant for a connection to the server. nil means that the server may have and hold everything.
 	Grant() Grant
@@ -35,13 +34,13 @@ type Requester interface {
 	Request(prologue, payload []byte) (message []byte, f Finisher, err error)
 }
 
-// KeyLearner is a Requester that may not know the server's key, and trusts the first one that it gets.
+// KeyLearner is a Requester that does not know the server's key: it asks the server, and trusts the key that the handshake
+// proves. Only its methods Grant and Learn are called.
 type KeyLearner interface {
 	Requester
-	// NeedsKey reports whether the key is unknown. Then Form and Request are not called.
-	NeedsKey() bool
-	// Learn gives the requester a key. Nobody has authenticated it.
-	Learn(key [32]byte)
+	// Learn returns a Requester for a key from a Challenge. Nobody has authenticated the key, so one connection attempt may
+	// learn several.
+	Learn(key [32]byte) Requester
 }
 
 // Finisher is a handshake whose message 1 was sent. It has one caller at a time.
