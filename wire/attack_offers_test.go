@@ -130,6 +130,7 @@ func TestAttack04ForgedServerKey(t *testing.T) {
 		"many behind":       {other, 1, 5, true},
 		"always before":     {other, 1000, 2, false},
 		"always behind":     {other, 1000, 2, true},
+		"always, many":      {other, 1000, 3, false},
 		"low order, once":   {lowOrder, 1, 1, false},
 		"low order, before": {lowOrder, 1000, 2, false},
 		"low order, behind": {lowOrder, 1000, 2, true},
@@ -143,7 +144,7 @@ func TestAttack04ForgedServerKey(t *testing.T) {
 				var waiting [][]byte // copies, until the Challenge has passed
 				challenges, cookie := 0, uint64(0)
 				m.down.show = func(b []byte) {
-					if typeOf(b) != proto.Challenge || challenges == tc.most || helloIn(t, b).ServerKey == nil {
+					if typeOf(b) != proto.Challenge || challenges == tc.most {
 						return
 					}
 					challenges++
@@ -163,7 +164,7 @@ func TestAttack04ForgedServerKey(t *testing.T) {
 				n.terms.Server = [32]byte{}
 				c := m.a.host.NewConn(plain)
 				m.dialWith(m.a, m.b, c, nil, &learner{noise: &n})
-				m.until("the request", 2*time.Second, func() bool {
+				m.until("the request", 5*time.Second, func() bool {
 					for _, forgery := range waiting {
 						m.inject(m.b, m.a, forgery)
 					}

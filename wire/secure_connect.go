@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -141,20 +142,21 @@ func (c *Conn) endOpening() {
 }
 
 // sendSecureConnect sends Connect in secure mode and arms its repeat. Before the first Challenge, Connect has neither
-// private data nor a message 1. A key that was learned may be forged, so the server is asked again with each repeat.
+// private data nor a message 1. A key that was learned may be forged, so the server is asked again until it has answered.
 func (c *Conn) sendSecureConnect() {
-	d := &c.dial
-	switch x := d.opening.find(d.cookie); {
-	case d.cookie == 0:
+	d, o := &c.dial, c.dial.opening
+	if d.cookie == 0 || o.learner != nil && len(o.offers) > 0 {
 		c.sendQuestion()
+	}
+	switch x := o.find(d.cookie); {
+	case d.cookie == 0, o.computing && x == nil:
 	case x != nil:
-		d.opening.drawn = 0
-		c.repeatOffer(x)
-	case d.opening.computing:
-	case d.opening.mayOffer(c.eng.now):
+		o.drawn = 0
+		c.eng.sendFixed(c.path, 0, x.sent)
+	case o.mayOffer(c.eng.now):
 		c.makeOffer()
 	default:
-		c.repeatOffer(d.opening.offers[len(d.opening.offers)-1])
+		c.eng.sendFixed(c.path, 0, o.offers[len(o.offers)-1].sent)
 	}
 	c.armRetry()
 }
@@ -167,14 +169,6 @@ func (c *Conn) sendQuestion() {
 		hi.ServerKey = make([]byte, proto.PublicKeySize)
 	}
 	c.sendHello(&h, &hi)
-}
-
-// repeatOffer sends a message 1 again.
-func (c *Conn) repeatOffer(x *offer) {
-	c.eng.sendFixed(c.path, 0, x.sent)
-	if c.dial.opening.learner != nil {
-		c.sendQuestion()
-	}
 }
 
 // mayOffer reports whether the attempt may make another message 1.
@@ -192,7 +186,7 @@ func (o *opening) choose(h *Host) bool {
 
 // learn takes the server's key from a Challenge, if only Challenges name it. It reports whether it was another key before.
 func (o *opening) learn(hi *proto.Hello) (other bool) {
-	if o.learner == nil || hi.ServerKey == nil {
+	if o.learner == nil {
 		return false
 	}
 	key := [proto.PublicKeySize]byte(hi.ServerKey)
@@ -295,12 +289,13 @@ func (c *Conn) handleSecureAnswer(h *proto.Header, body []byte) {
 	}
 }
 
-// handleSecureChallenge answers a Challenge, if it is chosen. A server that does not name its unknown key is not answered.
+// handleSecureChallenge answers a Challenge, if it is chosen. While only Challenges name the server's key, one without a
+// key is not answered.
 func (c *Conn) handleSecureChallenge(hi *proto.Hello) {
 	o := c.dial.opening
 	switch {
-	case o.requester == nil && hi.ServerKey == nil:
-		o.hint = BreakHandshake
+	case o.learner != nil && hi.ServerKey == nil:
+		o.hint = cmp.Or(o.hint, BreakHandshake)
 	case o.choose(c.host):
 		if o.learn(hi) {
 			c.dial.cookie = 0 // the same cookie with another key is another Challenge
