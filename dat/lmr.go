@@ -170,7 +170,8 @@ func (l *LMR) Remote(off, n int) RMRTriplet {
 	return RMRTriplet{Context: l.region.RemoteKey(), Address: l.base + uint64(off), Length: uint64(n)}
 }
 
-// Free ends the registration (dat_lmr_free). It returns ErrInvalidState while an RMR is bound to the LMR. After Free,
+// Free ends the registration (dat_lmr_free). It returns ErrInvalidState while an RMR is bound to the LMR, or a bind to it
+// is posted and has not completed: RMR.Free does not end such a bind, but its completion, or EP.Free, does. After Free,
 // no engine accesses the memory, and operations that still name the LMR fail. For a long time no other LMR gets the
 // same contexts, so a late use of an old context fails too.
 func (l *LMR) Free() error {
