@@ -26,6 +26,14 @@ func (o *Options) logger() *slog.Logger {
 	return slog.New(newSampler(o.Logger.Handler())).With("ia", o.ia)
 }
 
+// detachedLogger returns a logger as logger does, which does not wait for the handler.
+func (o *Options) detachedLogger() *slog.Logger {
+	if o.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return slog.New(newSampler(newDetached(o.Logger.Handler()))).With("ia", o.ia)
+}
+
 // warner returns the logger for warnings that are logged even if Options.Logger is nil.
 func (o *Options) warner() *slog.Logger {
 	log := o.Logger

@@ -2,6 +2,7 @@ package dat
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -43,7 +44,12 @@ func (s *sampler) Handle(ctx context.Context, r slog.Record) error {
 		r = r.Clone()
 		r.AddAttrs(slog.Int("left_out", dropped))
 	}
-	return s.Handler.Handle(ctx, r)
+	err := s.Handler.Handle(ctx, r)
+	if errors.Is(err, errRecordQueueFull) {
+		s.counts.drop(r.Message, dropped+1)
+		return nil
+	}
+	return err
 }
 
 // admit counts a record and reports whether the record passes. If it passes, dropped is the number of records of the
@@ -62,6 +68,13 @@ func (s *sampleCounts) admit(message string, now time.Time) (dropped int, admitt
 	dropped = s.dropped[message]
 	delete(s.dropped, message)
 	return dropped, true
+}
+
+// drop counts n records that were dropped.
+func (s *sampleCounts) drop(message string, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dropped[message] += n
 }
 
 // WithAttrs implements slog.Handler.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,5 +35,52 @@ func TestSampler(t *testing.T) {
 	write("flood")
 	if want := "left_out=9900"; !strings.Contains(out.String(), want) {
 		t.Errorf("no %q in the next line", want)
+	}
+}
+
+// stuckHandler is a slog.Handler that waits until it is released, and counts the records.
+type stuckHandler struct {
+	slog.Handler
+	release chan struct{}
+	handled chan string
+}
+
+func (h *stuckHandler) Handle(_ context.Context, r slog.Record) error {
+	<-h.release
+	text := r.Message
+	r.Attrs(func(a slog.Attr) bool { text += " " + a.String(); return true })
+	h.handled <- text
+	return nil
+}
+
+// TestDetached: a handler that does not return stops nobody. Records wait for it, in their order, as many as are bounded;
+// the next one that finds room has the number of dropped ones.
+func TestDetached(t *testing.T) {
+	stuck := &stuckHandler{Handler: slog.DiscardHandler, release: make(chan struct{}), handled: make(chan string, 2*maxQueuedRecords)}
+	h := newSampler(newDetached(stuck))
+	write := func(message string) {
+		if err := h.Handle(context.Background(), slog.NewRecord(time.Now(), slog.LevelInfo, message, 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const more = 10
+	for i := range maxQueuedRecords + 1 + more { // the handler has one, or has not begun
+		write([]string{"even", "odd"}[i%2])
+	}
+	close(stuck.release)
+	got := []string{<-stuck.handled, <-stuck.handled, <-stuck.handled}
+	if want := []string{"even", "odd", "even"}; !slices.Equal(got, want) {
+		t.Errorf("handled %q first, want %q", got, want)
+	}
+	total := len(got)
+	for range maxQueuedRecords - total {
+		<-stuck.handled
+		total++
+	}
+	write("even")
+	for line := range stuck.handled {
+		if strings.Contains(line, "left_out") {
+			break
+		}
 	}
 }

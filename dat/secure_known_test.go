@@ -51,7 +51,7 @@ func TestTrustOnFirstUse(t *testing.T) {
 			t.Errorf("the file has %q, want %q", got, want)
 		}
 	}
-	if line := `level=WARN msg="dat: a server is trusted on first use" ia=link peer=`; strings.Count(log.String(), line) != 1 {
+	if line := `level=WARN msg="dat: a server is trusted on first use" ia=link peer=`; strings.Count(log.await(line), line) != 1 {
 		t.Errorf("the log has\n%s", log.String())
 	}
 	n := newSim(t)

@@ -1,24 +1,54 @@
 package dat
 
 import (
+	"context"
 	"log/slog"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // syncBuffer is a text to which several goroutines may write while others read it.
 type syncBuffer struct {
-	mu   sync.Mutex
-	text strings.Builder
+	mu      sync.Mutex
+	text    strings.Builder
+	written chan struct{} // closed by the next Write; nil if nobody waits
 }
 
 func (b *syncBuffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.written != nil {
+		close(b.written)
+		b.written = nil
+	}
 	return b.text.Write(p)
+}
+
+// await returns the text as soon as it has the substring, or at the end of patience. The lines of secure mode are written
+// by a goroutine of their own.
+func (b *syncBuffer) await(substring string) string {
+	limit := time.After(patience)
+	for {
+		b.mu.Lock()
+		text := b.text.String()
+		if b.written == nil {
+			b.written = make(chan struct{})
+		}
+		written := b.written
+		b.mu.Unlock()
+		if strings.Contains(text, substring) {
+			return text
+		}
+		select {
+		case <-written:
+		case <-limit:
+			return text
+		}
+	}
 }
 
 func (b *syncBuffer) String() string {
@@ -66,11 +96,50 @@ func TestRefusedHandshakeIsLogged(t *testing.T) {
 				key = ` key=` + regexp.QuoteMeta(`"`+k.publicOf("alice").String()+`"`) + ` name=` + map[bool]string{true: "alice", false: `""`}[known == "alice"] + ` qualifier=\d+`
 			}
 			want := regexp.MustCompile(`level=WARN msg="dat: handshake refused" ia=link peer=` + regexp.QuoteMeta(a.addr.String()) + ` reason=` + tc.reason + key + ` hint="` + tc.hint)
-			if got := log.String(); !want.MatchString(got) || strings.Contains(got, "DATXDP") {
+			if got := log.await("handshake refused"); !want.MatchString(got) || strings.Contains(got, "DATXDP") {
 				t.Errorf("the log says %q, want %s", got, want)
 			}
 		})
 	}
+}
+
+// refusalsStick is a slog.Handler that waits with lines about refused handshakes until it is released.
+type refusalsStick struct {
+	slog.Handler
+	stuck   func() // closes the channel that the test waits for, once
+	release chan struct{}
+}
+
+func (h *refusalsStick) WithAttrs([]slog.Attr) slog.Handler { return h }
+
+func (h *refusalsStick) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h *refusalsStick) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == "dat: handshake refused" {
+		h.stuck()
+		<-h.release
+	}
+	return nil
+}
+
+// Attack 28: a stranger fills the log, and nobody reads it. Others connect.
+func TestAttack28StuckLog(t *testing.T) {
+	k := newKeyring(t)
+	o := k.options("bob", k.line("alice", ""))
+	stuck := make(chan struct{})
+	h := &refusalsStick{slog.DiscardHandler, sync.OnceFunc(func() { close(stuck) }), make(chan struct{})}
+	defer close(h.release)
+	o.Logger = slog.New(h)
+	n := newSim(t)
+	stranger, a, b := newHost(t, n, 0, k.options("carol", "")), newHost(t, n, 1, k.options("alice", "")), newHost(t, n, 2, o)
+	b.listen(testQual, 64)
+	refused := stranger.point(nil)
+	refused.dialAs(b, refusedAfter, k.publicOf("bob"), "")
+	refused.expect(EventTimedOut)
+	<-stuck
+	x, y := a.point(nil), b.point(nil)
+	joinAs(x, y, k.publicOf("bob"), "")
+	proves(x, y)
 }
 
 // TestHintOfSecureMode: the log of a refused requester says what to look at. The hints of the events, such as a firewall,
@@ -111,7 +180,7 @@ func TestLogNamesTheAdapter(t *testing.T) {
 	x.dialAs(b, refusedAfter, k.publicOf("bob"), "")
 	x.expect(EventTimedOut)
 	ok(t, b.ia.ReloadSecurity())
-	text := log.String()
+	text := log.await("keys and peers read again")
 	for line := range strings.Lines(text) {
 		if !strings.Contains(line, " ia=link ") || strings.Count(line, "ia=") != 1 {
 			t.Errorf("no adapter in %q", line)

@@ -79,7 +79,7 @@ type security struct {
 	known   *identity.Known // nil: no trust on first use
 	worker  *worker.Worker
 	keyLog  *identity.KeyLog // nil: none
-	log     *slog.Logger     // of the first open; it limits the number of lines
+	log     *slog.Logger     // of the first open; it limits the number of lines, and does not wait
 	warn    *slog.Logger     // of the first open, or slog.Default
 	now     func() time.Time
 
@@ -107,7 +107,7 @@ func openSecurity(options *Options) (*security, error) {
 	case err != nil:
 		return nil, filesError(err)
 	}
-	s := &security{options: o, store: store, log: options.logger(), warn: log, now: time.Now,
+	s := &security{options: o, store: store, log: options.detachedLogger(), warn: log, now: time.Now,
 		ended: make(chan struct{}), watched: make(chan struct{})}
 	if err := s.open(); err != nil {
 		store.Close()
