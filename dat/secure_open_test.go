@@ -114,6 +114,17 @@ func TestInsecureWithKey(t *testing.T) {
 	}
 }
 
+// TestEmptyKey: an adapter that is in plaintext mode because DATXDP_KEY is empty says so in the log.
+func TestEmptyKey(t *testing.T) {
+	t.Setenv("DATXDP_KEY", "")
+	var log bytes.Buffer
+	ia := must(newSimWith(t, simlink.Config{}).open(0, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}))(t)
+	ok(t, ia.Close())
+	if !strings.Contains(log.String(), `level=WARN msg="dat: plaintext mode, because the variable with the key is empty" ia=link variable=DATXDP_KEY`) {
+		t.Errorf("the log says %q", &log)
+	}
+}
+
 // TestSecurityWithoutAES: on a processor without AES instructions, an adapter with a key does not open, and says why. One in
 // plaintext mode opens.
 func TestSecurityWithoutAES(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"os"
 	"sync"
 	"time"
 
@@ -103,6 +104,9 @@ func openSecurity(options *Options) (*security, error) {
 	store, err := identity.Open(o.files())
 	switch {
 	case errors.Is(err, identity.ErrNoKey) && !o.chosen():
+		if _, set := os.LookupEnv(identity.KeyVariable); set {
+			log.Warn("dat: plaintext mode, because the variable with the key is empty", "variable", identity.KeyVariable)
+		}
 		return nil, nil
 	case err != nil:
 		return nil, filesError(err)
