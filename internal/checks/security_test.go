@@ -185,6 +185,7 @@ var boundsOf = map[string]string{
 	"backlogShare = 7":                       "7 times as many as are free; at most 14 of 16",
 	"backlogPrefix = 15":                     "15 times as many as are free; at most 15 of 16",
 	"sampleBurst = 100":                      "100 a second",
+	"maxQueuedRecords = 128":                 "128",
 	"maxConns = 64":                          "64",
 	"scrapeInterval = time.Second":           "one at a time, one a second",
 	"statsInterval = time.Second":            "one a second",
