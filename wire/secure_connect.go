@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -161,16 +160,6 @@ func (c *Conn) sendSecureConnect() {
 	c.armRetry()
 }
 
-// sendQuestion sends a Connect without a cookie and without a message 1. It asks for the server's key if that is unknown.
-func (c *Conn) sendQuestion() {
-	h, hi := c.secureConnect()
-	hi.Cookie = 0
-	if c.dial.opening.learner != nil {
-		hi.ServerKey = make([]byte, proto.PublicKeySize)
-	}
-	c.sendHello(&h, &hi)
-}
-
 // mayOffer reports whether the attempt may make another message 1.
 func (o *opening) mayOffer(now Time) bool {
 	return len(o.offers) < promptOffers || now.Sub(o.offeredAt) >= offerPause
@@ -182,18 +171,6 @@ func (o *opening) mayOffer(now Time) bool {
 func (o *opening) choose(h *Host) bool {
 	o.drawn++
 	return h.random32()%o.drawn == 0
-}
-
-// learn takes the server's key from a Challenge, if only Challenges name it. It reports whether it was another key before.
-func (o *opening) learn(hi *proto.Hello) (other bool) {
-	if o.learner == nil {
-		return false
-	}
-	key := [proto.PublicKeySize]byte(hi.ServerKey)
-	if other = o.requester == nil || key != o.server; other {
-		o.requester, o.server = o.learner.Learn(key), key
-	}
-	return other
 }
 
 // secureConnect returns a Connect without a message 1.
@@ -242,13 +219,6 @@ func (c *Conn) makeOffer() {
 	})
 }
 
-// refuseKey asks the server again for its key, if no message 1 can be made for the one that was learned.
-func (c *Conn) refuseKey(x *offer) {
-	if o := c.dial.opening; o != nil && o.learner != nil && o.server == x.server {
-		o.hint, c.dial.cookie = BreakHandshake, 0
-	}
-}
-
 // noiseHead returns the value of a Noise option with room for a head.
 func noiseHead(form byte, keyID [proto.KeyIDSize]byte, t proto.Type) []byte {
 	n := proto.Noise{Form: proto.Form(form & 0xf), Cipher: proto.Cipher(form >> 4), KeyID: keyID}
@@ -286,21 +256,6 @@ func (c *Conn) handleSecureAnswer(h *proto.Header, body []byte) {
 		o.hint = givenByPeer(hi.Reason) &^ BreakByPeer
 	default:
 		c.eng.stats.BadPackets++
-	}
-}
-
-// handleSecureChallenge answers a Challenge, if it is chosen. While only Challenges name the server's key, one without a
-// key is not answered.
-func (c *Conn) handleSecureChallenge(hi *proto.Hello) {
-	o := c.dial.opening
-	switch {
-	case o.learner != nil && hi.ServerKey == nil:
-		o.hint = cmp.Or(o.hint, BreakHandshake)
-	case o.choose(c.host):
-		if o.learn(hi) {
-			c.dial.cookie = 0 // the same cookie with another key is another Challenge
-		}
-		c.handleChallenge(hi)
 	}
 }
 
