@@ -137,8 +137,8 @@ func TestAttack04ForgedServerKey(t *testing.T) {
 		"zero":              {[32]byte{}, 1, 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(20) {
-				m := newMITMOf(t, seed&^2)
+			for i := range uint64(10) {
+				m := newMITMOf(t, i/2*4+i%2) // both with IK
 				key := [32]byte(testKey.Public())
 				m.b.host.security.ServerKey = func() *[32]byte { return &key }
 				var waiting [][]byte // copies, until the Challenge has passed

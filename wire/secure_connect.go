@@ -270,8 +270,10 @@ func (c *Conn) readAnswer(h *proto.Header, hi *proto.Hello) {
 	}
 	expected := false
 	for _, x := range o.offers {
-		if x.answeredBy(hi, &n) {
-			expected = true
+		if !x.answeredBy(hi, &n) {
+			continue
+		}
+		if expected = true; len(o.answers) < maxAnswers {
 			o.answers = append(o.answers, answer{x, slices.Concat(n.Head, hi.Private)})
 		}
 	}
@@ -279,7 +281,6 @@ func (c *Conn) readAnswer(h *proto.Header, hi *proto.Hello) {
 		e.stats.Forged++
 		return
 	}
-	o.answers = o.answers[:min(len(o.answers), maxAnswers)]
 	c.readNextAnswer()
 }
 
