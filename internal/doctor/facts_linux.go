@@ -3,7 +3,6 @@ package doctor
 import (
 	"net"
 	"net/netip"
-	"strconv"
 	"strings"
 
 	"github.com/safchain/ethtool"
@@ -51,7 +50,7 @@ func (x *exam) learn() {
 	if x.link == nil {
 		return
 	}
-	if x.Peer.IsLinkLocalUnicast() && x.Peer.Zone() == "" {
+	if x.Peer.IsLinkLocalUnicast() && x.Peer.Zone() == "" { // as the link resolves it
 		x.Peer = x.Peer.WithZone(x.name())
 	}
 	x.addrs = addresses(x.link)
@@ -86,9 +85,9 @@ func (x *exam) find() netlink.Link {
 		return nil
 	}
 	links, _ := netlink.LinkList() // empty on an error
-	addr, zone := x.addr.WithZone(""), x.addr.Zone()
+	addr, zone := x.addr.WithZone(""), zoneID(x.addr)
 	for _, l := range links {
-		if a := l.Attrs(); zone != "" && zone != a.Name && zone != strconv.Itoa(a.Index) {
+		if x.addr.Zone() != "" && zone != uint32(l.Attrs().Index) {
 			continue
 		}
 		for _, p := range prefixes(l) {

@@ -22,7 +22,7 @@ func checkRoute(_ context.Context, x *exam) []Finding {
 	if err != nil {
 		return x.noRoute(err)
 	}
-	x.routed, x.nextHop, x.out = true, x.Peer.WithZone(""), x.link
+	x.routed, x.nextHop, x.out = true, x.peerAddr(), x.link
 	if l, err := netlink.LinkByIndex(r.LinkIndex); err == nil {
 		x.out = l
 	}
@@ -33,17 +33,20 @@ func checkRoute(_ context.Context, x *exam) []Finding {
 	case r.Type == syscall.RTN_LOCAL:
 		x.loops = true
 		return ok("%v is an address of this host: packets go round in the adapter", x.Peer)
-	case x.nextHop != x.Peer.WithZone(""):
+	case x.nextHop != x.peerAddr():
 		return ok("%v is reached by way of %v", x.Peer, x.nextHop)
 	}
 	return ok("%v is on the network of %s", x.Peer, x.out.Attrs().Name)
 }
 
+// peerAddr returns the address of the peer as the kernel's tables and commands have it, without a zone.
+func (x *exam) peerAddr() netip.Addr { return x.Peer.WithZone("") }
+
 // route returns the kernel's route to the peer. It makes two requests. The first (FIBMatch) shows whether the routing
 // tables have a route. The second returns the route, but it cannot show whether one exists: if a request names an
 // interface and there is no route, the kernel invents an on-link route.
 func (x *exam) route() (r netlink.Route, err error) {
-	if x.owns(x.Peer) {
+	if x.owns(x.peerAddr()) {
 		return netlink.Route{Type: syscall.RTN_LOCAL}, nil
 	}
 	o := &netlink.RouteGetOptions{}
@@ -66,7 +69,7 @@ func (x *exam) route() (r netlink.Route, err error) {
 
 func (x *exam) owns(a netip.Addr) bool {
 	for _, mine := range x.addrs {
-		if a.WithZone("") == mine {
+		if a == mine {
 			return true
 		}
 	}
@@ -74,7 +77,7 @@ func (x *exam) owns(a netip.Addr) bool {
 }
 
 func (x *exam) noRoute(err error) []Finding {
-	if other := outTo(x.Peer); other != "" && other != x.name() {
+	if other := outTo(x.Peer); other != "" && other != x.name() && !x.Peer.IsLinkLocalUnicast() {
 		return failure(fmt.Sprintf("the route to %v leaves by %s, not by %s", x.Peer, other, x.name()),
 			"An adapter sends through its own interface.", fmt.Sprintf("use %s, or add a route", other),
 			fmt.Sprintf("datbench doctor --ia %s:%s --peer %v", x.kind, other, x.Peer))
@@ -84,12 +87,12 @@ func (x *exam) noRoute(err error) []Finding {
 	}
 	return failure(fmt.Sprintf("no route leads to %v through %s", x.Peer, x.name()), "Nothing can be sent to it.",
 		"check the address; or add a route: this one if it is on the same network, with \"via GATEWAY\" before dev if it is not",
-		as(fmt.Sprintf("ip route add %v/%d dev %s", x.Peer, x.Peer.BitLen(), x.name())))
+		as(fmt.Sprintf("ip route add %v/%d dev %s", x.peerAddr(), x.Peer.BitLen(), x.name())))
 }
 
 func (x *exam) routeUnread(err error) []Finding {
 	return failure(fmt.Sprintf("the route to %v cannot be read: %v", x.Peer, err), "",
-		"ask the kernel by hand, and mend what it says", fmt.Sprintf("ip route get %v oif %s", x.Peer, x.name()))
+		"ask the kernel by hand, and mend what it says", fmt.Sprintf("ip route get %v oif %s", x.peerAddr(), x.name()))
 }
 
 func noWay(err error) bool {
