@@ -20,18 +20,23 @@ import (
 // logger returns the logger of an IA, with a sampler. Each line has the name of the IA. If Options.Logger is nil, the returned logger discards
 // everything.
 func (o *Options) logger() *slog.Logger {
-	if o.Logger == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return slog.New(newSampler(o.Logger.Handler())).With("ia", o.ia)
+	return o.sampled(o.handler())
 }
 
 // detachedLogger returns a logger as logger does, which does not wait for the handler.
 func (o *Options) detachedLogger() *slog.Logger {
+	return o.sampled(newDetached(o.handler()))
+}
+
+func (o *Options) sampled(h slog.Handler) *slog.Logger {
+	return slog.New(newSampler(h)).With("ia", o.ia)
+}
+
+func (o *Options) handler() slog.Handler {
 	if o.Logger == nil {
-		return slog.New(slog.DiscardHandler)
+		return slog.DiscardHandler
 	}
-	return slog.New(newSampler(newDetached(o.Logger.Handler()))).With("ia", o.ia)
+	return o.Logger.Handler()
 }
 
 // warner returns the logger for warnings that are logged even if Options.Logger is nil.
