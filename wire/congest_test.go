@@ -151,20 +151,20 @@ func TestTwoFlowsShare(t *testing.T) {
 // use most of the rate of the port.
 func TestIncast(t *testing.T) {
 	for _, mark := range []int{0, 40} {
-		w := newWorld(t, simlink.Config{Delay: 5 * time.Microsecond, Rate: 1e9, PortFrames: 100, MarkFrames: mark}, 33)
+		w := newWorld(t, simlink.Config{Delay: 5 * time.Microsecond, Rate: 1e9, Switch: simlink.Switch{Buffer: 100 * 1518, Mark: mark * 1518}}, 33)
 		sink := w.nodes[32]
 		var all []*stream
 		for _, n := range w.nodes[:32] {
 			all = append(all, w.stream(n, sink, 1<<14))
 		}
 		w.flow(600*time.Millisecond, all...)
-		before := w.net.PortDrops(sink.addr)
+		before := w.net.Port(sink.addr).Drops
 		rates := w.flow(400*time.Millisecond, all...)
 		least, most, sum := rates[0], rates[0], 0.0
 		for _, r := range rates {
 			least, most, sum = min(least, r), max(most, r), sum+r
 		}
-		dropped := w.net.PortDrops(sink.addr)
+		dropped := w.net.Port(sink.addr).Drops
 		t.Logf("mark %d: %.0f to %.0f Mb/s, %.1f Gb/s together, fairness %.2f, %d packets dropped at first, %d later",
 			mark, least/1e6, most/1e6, sum/1e9, jain(rates), before, dropped-before)
 		if fair := jain(rates); least == 0 || fair < 0.5 {
@@ -192,14 +192,14 @@ func jain(x []float64) float64 {
 // Two hosts share the path to a third. Their rates must be about the same, whichever began first.
 func TestTwoHostsShare(t *testing.T) {
 	for _, mark := range []int{0, 20} {
-		w := newWorld(t, simlink.Config{Rate: 1e9, Delay: 10 * time.Microsecond, PortFrames: 256, MarkFrames: mark}, 3)
+		w := newWorld(t, simlink.Config{Rate: 1e9, Delay: 10 * time.Microsecond, Switch: simlink.Switch{Buffer: 256 * 1518, Mark: mark * 1518}}, 3)
 		a, b, sink := w.nodes[0], w.nodes[1], w.nodes[2]
 		first := w.stream(a, sink, 1<<16)
 		w.flow(100*time.Millisecond, first)
 		second := w.stream(b, sink, 1<<16)
 		w.flow(800*time.Millisecond, first, second)
 		got := w.flow(500*time.Millisecond, first, second)
-		t.Logf("mark %d: %.0f and %.0f Mb/s, %d dropped; windows %.1f %.1f, round trips %v %v, base %v %v", mark, got[0]/1e6, got[1]/1e6, w.net.PortDrops(sink.addr), first.c.cc.Window(), second.c.cc.Window(), first.c.rtt, second.c.rtt, first.c.cc.BaseDelay(), second.c.cc.BaseDelay())
+		t.Logf("mark %d: %.0f and %.0f Mb/s, %d dropped; windows %.1f %.1f, round trips %v %v, base %v %v", mark, got[0]/1e6, got[1]/1e6, w.net.Port(sink.addr).Drops, first.c.cc.Window(), second.c.cc.Window(), first.c.rtt, second.c.rtt, first.c.cc.BaseDelay(), second.c.cc.BaseDelay())
 		if r := got[0] / got[1]; r < 1/1.2 || r > 1.2 || got[0]+got[1] < 0.8*1e9 {
 			t.Errorf("mark %d: %.0f and %.0f Mb/s", mark, got[0]/1e6, got[1]/1e6)
 		}

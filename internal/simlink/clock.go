@@ -6,24 +6,35 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// clock is the virtual time and the packets in flight. The packets are in a binary heap, ordered by delivery time, then
-// by order of sending.
+// clock is the virtual time and the packets in flight. The packets are in a binary heap, ordered by time, then by the
+// order in which they entered the heap. The heap has only what the order needs; the rest does not move.
 type clock struct {
 	now    int64
 	seq    uint64
-	flight []event
-	spare  [][]byte // payload memory of delivered packets, for reuse
+	flight []due
+	events []event  // of the packets in flight, and unused ones
+	unused []uint32 // indices of unused events
 }
 
-// event is one packet in flight.
-type event struct {
-	at      int64
-	seq     uint64
-	way     *line
-	batch   uint64 // number of the Send
-	payload []byte
-	flags   link.Flags
+// due is the place of an event in the order.
+type due struct {
+	at    int64
+	seq   uint64
+	event uint32
 }
+
+// event is one packet in flight. It happens when the packet arrives at the switch, or at its destination.
+type event struct {
+	at       int64
+	way      *line
+	batch    uint64 // number of the Send
+	payload  []byte
+	hold     int64 // additional delay behind the switch
+	flags    link.Flags
+	entering bool // arrives at the switch
+}
+
+func (e *event) markCE() { e.flags = link.CE }
 
 // Now returns the time in nanoseconds since New: virtual time, or real time in immediate mode.
 func (n *Net) Now() int64 {
@@ -33,7 +44,7 @@ func (n *Net) Now() int64 {
 	return n.clock.now
 }
 
-// Next returns the time of the next delivery; ok is false if no packet is in flight.
+// Next returns the time of the next arrival at a switch or a link; ok is false if no packet is in flight.
 func (n *Net) Next() (at int64, ok bool) {
 	if len(n.clock.flight) == 0 {
 		return 0, false
@@ -46,74 +57,113 @@ func (n *Net) Next() (at int64, ok bool) {
 func (n *Net) Advance(to int64) {
 	c := &n.clock
 	for len(c.flight) > 0 && c.flight[0].at <= to {
-		e := c.pop()
-		c.now = max(c.now, e.at)
-		n.land(&e)
-		c.spare = append(c.spare, e.payload)
+		n.Step()
 	}
 	c.now = max(c.now, to)
 }
 
+// Step moves virtual time to the next arrival, which must exist. It returns the link that has received a packet; nil if
+// the packet has only reached the switch, or was lost.
+func (n *Net) Step() *Link {
+	c := &n.clock
+	d := c.pop()
+	c.now = max(c.now, d.at)
+	e := &c.events[d.event]
+	switch {
+	case e.way.from.down && e.entering || e.way.to.down:
+	case !e.entering:
+		l := n.land(e)
+		c.unused = append(c.unused, d.event)
+		return l
+	case n.forward(e):
+		c.push(d.event)
+		return nil
+	}
+	c.unused = append(c.unused, d.event)
+	return nil
+}
+
 // land delivers a packet to the link that its destination address has now.
-func (n *Net) land(e *event) {
+func (n *Net) land(e *event) *Link {
 	dst := e.way.to.link.Load()
 	if dst == nil {
 		n.refuse(e)
-		return
+		return nil
+	}
+	if len(e.payload) > dst.cfg.MTU {
+		return nil
 	}
 	pkt := [1]link.Buf{{Data: e.payload, Flags: e.flags}}
 	dst.rx.mu.Lock()
 	dst.rx.deliver(e.way, e.batch, pkt[:], len(e.payload), unharmed)
 	dst.rx.release()
+	return dst
 }
 
-// launch puts a copy of a packet in flight and returns the copy.
-func (c *clock) launch(at int64, way *line, batch uint64, pkt []link.Buf, flags link.Flags) []byte {
-	var payload []byte
-	if n := len(c.spare); n > 0 {
-		payload, c.spare = c.spare[n-1][:0], c.spare[:n-1]
+// launch puts a copy of a packet in flight and returns the copy. The fields of e that describe it are set, except for
+// the payload.
+func (c *clock) launch(e event, pkt []link.Buf) []byte {
+	if len(c.unused) == 0 {
+		c.unused = append(c.unused, uint32(len(c.events)))
+		c.events = append(c.events, event{})
 	}
-	for i := range pkt {
-		payload = append(payload, pkt[i].Data...)
+	last := len(c.unused) - 1
+	i := c.unused[last]
+	c.unused = c.unused[:last]
+	e.payload = c.events[i].payload[:0]
+	for k := range pkt {
+		e.payload = append(e.payload, pkt[k].Data...)
 	}
+	c.events[i] = e
+	c.push(i)
+	return e.payload
+}
+
+func (d *due) before(o *due) bool {
+	return d.at < o.at || d.at == o.at && d.seq < o.seq
+}
+
+// push adds an event to the heap.
+func (c *clock) push(i uint32) {
 	c.seq++
-	c.push(event{at: at, seq: c.seq, way: way, batch: batch, payload: payload, flags: flags})
-	return payload
-}
-
-func (e *event) before(o *event) bool {
-	return e.at < o.at || e.at == o.at && e.seq < o.seq
-}
-
-func (c *clock) push(e event) {
-	c.flight = append(c.flight, e)
-	for i := len(c.flight) - 1; i > 0; {
-		up := (i - 1) / 2
-		if !c.flight[i].before(&c.flight[up]) {
-			return
+	d := due{at: c.events[i].at, seq: c.seq, event: i}
+	c.flight = append(c.flight, d)
+	h, k := c.flight, len(c.flight)-1
+	for k > 0 {
+		up := (k - 1) / 2
+		if !d.before(&h[up]) {
+			break
 		}
-		c.flight[i], c.flight[up] = c.flight[up], c.flight[i]
-		i = up
+		h[k] = h[up]
+		k = up
 	}
+	h[k] = d
 }
 
-func (c *clock) pop() event {
-	h := c.flight
-	top, last := h[0], len(h)-1
-	h[0], h[last] = h[last], event{}
-	h = h[:last]
+// pop takes the first event from the heap.
+func (c *clock) pop() due {
+	last := len(c.flight) - 1
+	top, d := c.flight[0], c.flight[last]
+	h := c.flight[:last]
 	c.flight = h
-	for i := 0; ; {
-		least := i
-		for kid := 2*i + 1; kid <= 2*i+2 && kid < len(h); kid++ {
-			if h[kid].before(&h[least]) {
-				least = kid
-			}
-		}
-		if least == i {
-			return top
-		}
-		h[i], h[least] = h[least], h[i]
-		i = least
+	if last == 0 {
+		return top
 	}
+	k := 0
+	for {
+		kid := 2*k + 1
+		if kid >= last {
+			break
+		}
+		if kid+1 < last && h[kid+1].before(&h[kid]) {
+			kid++
+		}
+		if !h[kid].before(&d) {
+			break
+		}
+		h[k] = h[kid]
+		k = kid
+	}
+	h[k] = d
+	return top
 }

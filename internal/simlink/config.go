@@ -9,8 +9,8 @@ import (
 type Config struct {
 	// Seed determines every random choice.
 	Seed uint64
-	// Immediate delivers packets inside Send and makes Wait really sleep. Delay, Rate and MarkFrames must then be zero,
-	// because they need virtual time.
+	// Immediate delivers packets inside Send and makes Wait really sleep. Delay, Rate, MarkFrames, Switch and Hold must then be
+	// zero, because they need virtual time.
 	Immediate bool
 	// Delay is the one-way propagation delay.
 	Delay time.Duration
@@ -24,10 +24,10 @@ type Config struct {
 	// QueueFrames limits the transmit queue of each link and, in immediate mode, the queue of received frames. Further
 	// packets are dropped and counted. With 0 only Frames limits the queues.
 	QueueFrames int
-	// PortFrames adds a switch in front of the receivers. All packets to one address pass one switch port, which sends
-	// at Rate and queues this many packets of MTU bytes. It drops further packets, and marks packets when the queue has
-	// MarkFrames or more. 0 means no switch.
-	PortFrames int
+	// Switch is the switch between the hosts. The zero value means that the hosts are connected without one.
+	Switch Switch
+	// Hold makes packets late.
+	Hold Hold
 	// MarkFrames is the length of the transmit queue from which packets are marked CE; 0 marks none.
 	MarkFrames int
 	// FrameSize is the payload in bytes that a frame from Alloc holds; 0 means 2048.
@@ -63,6 +63,13 @@ type Config struct {
 	Unchecked bool
 }
 
+// Hold describes packets that are late, so that later packets overtake them. Each packet waits with the probability
+// Share, for a time between Min and Max, behind the queues.
+type Hold struct {
+	Share    float64
+	Min, Max time.Duration
+}
+
 func setDefault(field *int, value int) {
 	if *field == 0 {
 		*field = value
@@ -90,13 +97,40 @@ func (c Config) withDefaults() Config {
 	if c.Group > 0 && c.Segments > 1 {
 		panic(fmt.Sprintf("simlink: New: groups of packets with %d frames", c.Segments))
 	}
-	if c.PortFrames > 0 && c.Rate == 0 {
-		panic("simlink: New: PortFrames needs a Rate")
+	if c.Switch.present() && c.portRate() == 0 {
+		panic("simlink: New: a switch needs a rate")
 	}
-	if c.Immediate && (c.Delay != 0 || c.Rate != 0 || c.MarkFrames != 0) {
-		panic("simlink: New: Delay, Rate and MarkFrames need virtual time")
+	if c.Hold.Max < c.Hold.Min {
+		panic(fmt.Sprintf("simlink: New: %+v", c.Hold))
+	}
+	if c.Immediate && (c.Delay != 0 || c.Rate != 0 || c.MarkFrames != 0 || c.Switch.present() || c.Hold != Hold{}) {
+		panic("simlink: New: Delay, Rate, MarkFrames, Switch and Hold need virtual time")
 	}
 	return c
+}
+
+// portRate returns the rate of the switch port to a host.
+func (c *Config) portRate() int64 {
+	if c.Switch.Rate > 0 {
+		return c.Switch.Rate
+	}
+	return c.Rate
+}
+
+// of returns the configuration of a host.
+func (c *Config) of(h Host) *Config {
+	if h == (Host{}) {
+		return c
+	}
+	own := *c
+	if h.Rate > 0 {
+		own.Rate = h.Rate
+	}
+	if h.MTU > 0 {
+		own.MTU, own.FrameSize, own.RxFrameSize, own.Segments = h.MTU, h.MTU, h.MTU, 1
+	}
+	own = own.withDefaults()
+	return &own
 }
 
 // maxPayload returns the largest payload of a packet made of transmit frames.

@@ -17,25 +17,31 @@ const txFrame = 1 << 31
 // goroutine that drives the Net.
 type Link struct {
 	net  *Net
+	cfg  *Config // of the host
 	at   *node
 	rng  *rand.Rand // only the owner uses it
 	caps link.Caps
 
-	tx                            pool      // only the owner uses it
-	egress                        []leaving // frames that wait for the wire, oldest first; only the owner uses it
-	idleAt                        int64     // time when all of them have been transmitted
-	held                          int       // number of frames that the owner holds
-	last                          []uint32  // frames of the last Recv
-	kept                          []bool    // received frames that Keep has announced
-	ways                          []*line   // line on which a received frame arrived, by frame
-	given                         []uint32  // received frames that were freed and must be put back
-	merged                        *merged   // nil without groups
-	sending                       outgoing  // batch that Send sends; only the owner uses it
+	tx                            pool     // only the owner uses it
+	egress                        egress   // only the owner uses it
+	held                          int      // number of frames that the owner holds
+	last                          []uint32 // frames of the last Recv
+	kept                          []bool   // received frames that Keep has announced
+	ways                          []*line  // line on which a received frame arrived, by frame
+	given                         []uint32 // received frames that were freed and must be put back
+	merged                        *merged  // nil without groups
+	sending                       outgoing // batch that Send sends; only the owner uses it
 	paths                         pathtable.Table[line]
 	txBytes, txPackets, txDropped atomic.Uint64
 
 	rx      mailbox
 	refused refusals
+}
+
+// egress is the transmit queue of a host and the wire behind it.
+type egress struct {
+	frames []leaving // oldest first
+	wire   wire
 }
 
 // leaving is a frame that is being transmitted, and the virtual time when this is done.
@@ -46,14 +52,13 @@ type leaving struct {
 
 var _ link.Link = (*Link)(nil)
 
-func newLink(n *Net, at *node, rng *rand.Rand) *Link {
-	cfg := &n.cfg
+func newLink(n *Net, at *node, cfg *Config, rng *rand.Rand) *Link {
 	received := cfg.Frames
 	if cfg.Group > 0 {
 		received += cfg.Blocks * maxMerged
 	}
 	return &Link{
-		net: n, at: at, rng: rng,
+		net: n, cfg: cfg, at: at, rng: rng, egress: egress{wire: wire{rate: cfg.Rate}},
 		caps: link.Caps{
 			SourcePort: true,
 			MaxPayload: cfg.maxPayload(),
@@ -172,20 +177,20 @@ func (l *Link) retire(pkt []link.Buf, sentAt int64) {
 		}
 		n := pkt[i].Frame &^ txFrame
 		l.tx.giveUp(n, "Send")
-		l.egress = append(l.egress, leaving{at: sentAt, frame: n})
+		l.egress.frames = append(l.egress.frames, leaving{at: sentAt, frame: n})
 		l.held--
 	}
 }
 
 // reclaim frees the frames that have been transmitted by now.
 func (l *Link) reclaim() {
-	n := 0
-	for n < len(l.egress) && l.egress[n].at <= l.net.clock.now {
-		l.tx.free = append(l.tx.free, l.egress[n].frame)
+	q, n := l.egress.frames, 0
+	for n < len(q) && q[n].at <= l.net.clock.now {
+		l.tx.free = append(l.tx.free, q[n].frame)
 		n++
 	}
 	if n > 0 {
-		l.egress = l.egress[:copy(l.egress, l.egress[n:])]
+		l.egress.frames = q[:copy(q, q[n:])]
 	}
 }
 

@@ -17,8 +17,9 @@ type Net struct {
 	start time.Time
 	clock clock // virtual time; unused in immediate mode
 
-	mu    sync.Mutex // guards nodes, lines and made
+	mu    sync.Mutex // guards nodes, ports, lines and made
 	nodes map[netip.AddrPort]*node
+	ports []*port // of all nodes, in the order of their creation
 	lines map[[2]*node]*line
 	made  uint64 // links made so far
 }
@@ -28,8 +29,8 @@ type node struct {
 	addr netip.AddrPort
 	link atomic.Pointer[Link]
 
-	portIdle  int64 // time when its switch port has sent all queued packets; virtual time only
-	portDrops atomic.Uint64
+	port port // virtual time only
+	down bool // the cable is cut; virtual time only
 }
 
 // line is one direction between two addresses, with its impairments.
@@ -39,7 +40,9 @@ type line struct {
 	loss     atomic.Uint64
 	mtu      atomic.Int64
 	cut      atomic.Bool
-	refusals bucket // virtual time only
+	delay    int64 // propagation delay in nanoseconds; virtual time only, like the rest
+	hold     Hold
+	refusals bucket
 }
 
 // New creates a network. It panics on an impossible configuration.
@@ -53,19 +56,30 @@ func New(cfg Config) *Net {
 	}
 }
 
+// Host describes a host that differs from Config. A zero field means the value of Config.
+type Host struct {
+	Rate int64 // of its link, and of its switch port if Switch has no rate
+	MTU  int   // with another MTU, a frame holds a packet of this size. Larger packets to the host are lost.
+}
+
 // Link creates the link of an address. It panics if the address has an open link. After a link is closed, its address
 // may get a new one: this simulates a crash and a restart. Packets in flight then reach the new link.
-func (n *Net) Link(addr netip.AddrPort) *Link {
+func (n *Net) Link(addr netip.AddrPort) *Link { return n.LinkOf(addr, Host{}) }
+
+// LinkOf is like Link, for a host that differs from Config.
+func (n *Net) LinkOf(addr netip.AddrPort, h Host) *Link {
 	n.mu.Lock()
 	at := n.node(addr)
 	n.made++
 	rng := rand.New(rand.NewPCG(n.cfg.Seed, n.made))
 	n.mu.Unlock()
 
-	l := newLink(n, at, rng)
+	cfg := n.cfg.of(h)
+	l := newLink(n, at, cfg, rng)
 	if !at.link.CompareAndSwap(nil, l) {
 		panic(fmt.Sprintf("simlink: Link: %v has an open link", addr))
 	}
+	at.port.wire.rate = cfg.portRate()
 	return l
 }
 
@@ -77,13 +91,6 @@ func (n *Net) SetLoss(from, to netip.AddrPort, p float64) {
 // SetMTU makes the direction from one address to another a black hole for larger payloads. PathMTU does not change.
 func (n *Net) SetMTU(from, to netip.AddrPort, bytes int) {
 	n.line(from, to).mtu.Store(int64(bytes))
-}
-
-// PortDrops returns the number of packets that the switch port of an address has dropped.
-func (n *Net) PortDrops(addr netip.AddrPort) uint64 {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.node(addr).portDrops.Load()
 }
 
 // Partition cuts both directions between two addresses, or joins them again. Packets in flight still arrive.
@@ -119,7 +126,9 @@ func (n *Net) node(addr netip.AddrPort) *node {
 	at := n.nodes[addr]
 	if at == nil {
 		at = &node{addr: addr}
+		at.port.wire.rate = n.cfg.portRate()
 		n.nodes[addr] = at
+		n.ports = append(n.ports, &at.port)
 	}
 	return at
 }
@@ -140,8 +149,8 @@ func (n *Net) lineBetween(from, to *node) *line {
 }
 
 func (n *Net) newLine(from, to *node) *line {
-	d := &line{from: from, to: to}
+	d := &line{from: from, to: to, delay: int64(n.cfg.Delay), hold: n.cfg.Hold}
 	d.loss.Store(math.Float64bits(n.cfg.Loss))
-	d.mtu.Store(int64(n.cfg.MTU))
+	d.mtu.Store(math.MaxInt64)
 	return d
 }

@@ -36,4 +36,4 @@ func (l *Link) Release(p link.Path) {
 func (l *Link) Paths() int { return l.paths.Len() }
 
 // PathMTU implements link.Link. It ignores black holes.
-func (l *Link) PathMTU(link.Path) int { return l.net.cfg.maxPayload() }
+func (l *Link) PathMTU(link.Path) int { return l.cfg.maxPayload() }

@@ -20,7 +20,7 @@ const (
 func (l *Link) Send(bufs []link.Buf) {
 	var t tally
 	l.sending.batch++
-	if l.net.cfg.Immediate {
+	if l.cfg.Immediate {
 		l.sendNow(bufs, &t)
 	} else {
 		l.sendLater(bufs, &t)
@@ -66,7 +66,7 @@ func (l *Link) sendNow(bufs []link.Buf, t *tally) {
 // sendLater puts a batch on the wire in virtual time.
 func (l *Link) sendLater(bufs []link.Buf, t *tally) {
 	for len(bufs) > 0 {
-		behind := l.sending.next(bufs, l.net.cfg.Group)
+		behind := l.sending.next(bufs, l.cfg.Group)
 		pkt := bufs[:packetLen(bufs)]
 		bufs = bufs[len(pkt):]
 		total := l.checkPacket(pkt)
@@ -102,9 +102,9 @@ func (l *Link) checkPacket(pkt []link.Buf) int {
 		}
 		total += len(pkt[i].Data)
 	}
-	if len(pkt) > l.net.cfg.Segments || total > l.net.cfg.MTU {
+	if len(pkt) > l.cfg.Segments || total > l.cfg.MTU {
 		panic(fmt.Sprintf("simlink: Send: packet of %d bytes in %d frames, limits are %d and %d",
-			total, len(pkt), l.net.cfg.MTU, l.net.cfg.Segments))
+			total, len(pkt), l.cfg.MTU, l.cfg.Segments))
 	}
 	return total
 }
@@ -149,68 +149,59 @@ func (l *Link) pass(way *line, pkt []link.Buf, total int, locked *mailbox) *mail
 		return locked
 	}
 	locked.deliver(way, l.sending.batch, pkt, total, l.draw(total))
-	if l.roll(l.net.cfg.Duplicate) {
+	if l.roll(l.cfg.Duplicate) {
 		locked.deliver(way, l.sending.batch, pkt, total, l.draw(total))
 	}
 	return locked
 }
 
-// launch puts a packet on the wire in virtual time, and keeps its frames until it has been transmitted. The packet
-// arrives together with the bytes behind it in its group. If the queue is full launch does nothing and returns false.
+// launch puts a packet on the wire in virtual time, and keeps its frames until it has been transmitted. Without a switch
+// the packet arrives together with the bytes behind it in its group. If the queue is full launch does nothing and
+// returns false.
 func (l *Link) launch(way *line, pkt []link.Buf, total, behind int) bool {
-	cfg, now := &l.net.cfg, l.net.clock.now
+	cfg, now := l.cfg, l.net.clock.now
 	l.reclaim()
-	depth := len(l.egress)
+	depth := len(l.egress.frames)
 	if cfg.QueueFrames > 0 && depth+len(pkt) > cfg.QueueFrames {
 		return false
 	}
-	var flags link.Flags
+	e := event{way: way, batch: l.sending.batch, entering: cfg.Switch.present()}
 	if cfg.MarkFrames > 0 && depth >= cfg.MarkFrames {
-		flags = link.CE
+		e.markCE()
 	}
-	sentAt, arrivesAt := now, now
-	if cfg.Rate > 0 {
-		sentAt = max(now, l.idleAt) + int64(total+wireOverhead)*8*1e9/cfg.Rate
-		arrivesAt = sentAt + int64(behind)*8*1e9/cfg.Rate
-		l.idleAt = sentAt
+	sentAt := l.egress.wire.transmit(now, total+wireOverhead)
+	e.at = sentAt
+	switch {
+	case e.entering:
+		e.at += way.delay / 2
+	case cfg.Rate > 0:
+		e.at += way.delay + int64(behind)*8e9/cfg.Rate
+	default:
+		e.at += way.delay
 	}
-	delay, dropped, marked := way.to.cross(cfg, sentAt, total)
-	if marked {
-		flags = link.CE
-	}
-	if !dropped && !l.lost(way, total) {
-		l.fly(arrivesAt+delay, way, pkt, total, flags)
+	if !l.at.down && !l.lost(way, total) {
+		l.fly(e, pkt, total)
 		if l.roll(cfg.Duplicate) {
-			l.fly(arrivesAt+delay, way, pkt, total, flags)
+			l.fly(e, pkt, total)
 		}
 	}
 	l.retire(pkt, sentAt)
 	return true
 }
 
-// cross passes a packet through the switch port of its receiver. sentAt is the time when the sender has transmitted the
-// packet. delay is the additional time in the port.
-func (to *node) cross(cfg *Config, sentAt int64, total int) (delay int64, dropped, marked bool) {
-	if cfg.PortFrames == 0 {
-		return 0, false, false
-	}
-	time := func(bytes int) int64 { return int64(bytes+wireOverhead) * 8 * 1e9 / cfg.Rate }
-	queued := max(to.portIdle-sentAt, 0) / time(cfg.MTU)
-	if queued >= int64(cfg.PortFrames) {
-		to.portDrops.Add(1)
-		return 0, true, false
-	}
-	to.portIdle = max(to.portIdle, sentAt) + time(total)
-	return to.portIdle - sentAt, false, cfg.MarkFrames > 0 && queued >= int64(cfg.MarkFrames)
-}
-
-func (l *Link) fly(at int64, way *line, pkt []link.Buf, total int, flags link.Flags) {
-	at += int64(l.net.cfg.Delay)
+// fly puts one copy of a packet in flight.
+func (l *Link) fly(e event, pkt []link.Buf, total int) {
 	f := l.draw(total)
 	if f.swap {
-		at += 1 + l.rng.Int64N(int64(l.net.cfg.Delay)+reorderSpan)
+		e.hold = 1 + l.rng.Int64N(e.way.delay+reorderSpan)
 	}
-	data := l.net.clock.launch(at, way, l.sending.batch, pkt, flags)
+	if h := &e.way.hold; l.roll(h.Share) {
+		e.hold += int64(h.Min) + l.rng.Int64N(int64(h.Max-h.Min)+1)
+	}
+	if !e.entering {
+		e.at += e.hold
+	}
+	data := l.net.clock.launch(e, pkt)
 	if f.flip >= 0 {
 		data[f.flip/8] ^= 1 << (f.flip % 8)
 	}
@@ -228,8 +219,8 @@ func (l *Link) lost(way *line, total int) bool {
 // draw chooses the fate of an arriving packet.
 func (l *Link) draw(total int) fate {
 	f := unharmed
-	f.swap = l.roll(l.net.cfg.Reorder)
-	if total > 0 && l.roll(l.net.cfg.Corrupt) {
+	f.swap = l.roll(l.cfg.Reorder)
+	if total > 0 && l.roll(l.cfg.Corrupt) {
 		f.flip = l.rng.IntN(total * 8)
 	}
 	return f

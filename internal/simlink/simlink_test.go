@@ -305,7 +305,8 @@ func TestReceiverWithoutFramesDrops(t *testing.T) {
 func TestConfigFaultsPanic(t *testing.T) {
 	for _, cfg := range []Config{
 		{MTU: -1}, {Frames: 1, MTU: 9000}, {Segments: 1, RxFrameSize: 100},
-		{Immediate: true, Delay: 1}, {Immediate: true, Rate: 1},
+		{Immediate: true, Delay: 1}, {Immediate: true, Rate: 1}, {Immediate: true, Hold: Hold{Share: 1}},
+		{Switch: Switch{Buffer: 1}}, {Immediate: true, Switch: Switch{Buffer: 1, Rate: 1}}, {Hold: Hold{Min: 1}},
 	} {
 		mustPanic(t, "bad configuration", func() { New(cfg) })
 	}

@@ -49,7 +49,7 @@ func (g *gate) remove(s *sleeper) {
 // Wait implements link.Link. In virtual time it returns at once, because nothing can arrive before the caller advances
 // the clock.
 func (l *Link) Wait(d time.Duration) {
-	if !l.net.cfg.Immediate {
+	if !l.cfg.Immediate {
 		return
 	}
 	m := &l.rx
