@@ -207,6 +207,12 @@ func (l *Link) pool(frame uint32) (*pool, uint32) {
 // Outstanding returns the number of frames that the owner holds. Only the owner may call it, also after Close.
 func (l *Link) Outstanding() int { return l.held }
 
+// Pending returns the number of packets and parts of packets that wait for Recv.
+func (l *Link) Pending() int { return int(l.rx.pending.Load()) }
+
+// Sent returns the number of packets that Send has accepted.
+func (l *Link) Sent() uint64 { return l.txPackets.Load() }
+
 // Keep implements link.Link. It moves the packet into other frames, so that a holder that uses the old ones is found.
 func (l *Link) Keep(bufs []link.Buf) {
 	m := &l.rx
