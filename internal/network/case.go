@@ -27,6 +27,8 @@ func Cases() []Case {
 	all = append(all, steadyCases()...)
 	all = append(all, incastCases()...)
 	all = append(all, requestCases()...)
+	all = append(all, pairCases()...)
+	all = append(all, pathCases()...)
 	return all
 }
 

@@ -55,6 +55,9 @@ func (m *meter) again() float64 {
 	return float64(counters(m.flows).Retransmits-m.stats.Retransmits) / max(float64(sent(m.flows)-m.sent), 1)
 }
 
+// blackHoles returns how often a path was taken for a black hole, since the world began.
+func (m *meter) blackHoles() uint64 { return counters(m.flows).BlackHoles }
+
 // sendersOf returns the hosts at which flows begin.
 func sendersOf(flows []*flow) (hosts []*host) {
 	for _, f := range flows {

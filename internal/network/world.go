@@ -19,6 +19,8 @@ type World struct {
 	busy   []int64 // until when a machine is at work, by number
 	alarms alarms
 	flows  int // made so far
+
+	portRate float64 // of the switch, in bits per second
 }
 
 // machine is what is driven at one link of a world: an engine with its application, or a sender of another protocol.
@@ -56,6 +58,8 @@ func newWorld(n Net, seed uint64) *World {
 		rng:    rand.New(rand.NewPCG(seed, 2)),
 		number: make(map[*simlink.Link]int),
 		alarms: newAlarms(len(n.Hosts)),
+
+		portRate: float64(n.Rate),
 	}
 	for _, h := range n.Hosts {
 		w.addHost(h)
