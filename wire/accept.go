@@ -39,6 +39,9 @@ func (e *Engine) accept(r *Request, c *Conn, path link.Path, private []byte, s C
 	c.peerAddr = addressOf(r.From.Addr())
 	e.sched.join(c)
 	c.setPeer(&r.connect.header, &r.connect.hello)
+	if !e.secure { // in secure mode a repeated Connect has the time stamp of the first one
+		c.recv.echo.stamp, c.recv.echo.arrivedAt = r.connect.header.TS, r.connect.arrivedAt
+	}
 	r.connect = nil
 	c.dial = dialState{qual: r.Qual, private: slices.Clone(private), retry: helloRetry,
 		deadline: e.now.Add(e.host.limits.GiveUp)}

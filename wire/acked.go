@@ -50,14 +50,20 @@ func (c *Conn) takeSACK(h *proto.Header, sack []byte) {
 	}
 }
 
-// advance handles a cumulative acknowledgement of new packets.
-func (c *Conn) advance(h *proto.Header) {
-	s, now := &c.sent, c.eng.now
+// takeEcho takes the round-trip sample of a packet that echoes a time stamp.
+func (c *Conn) takeEcho(h *proto.Header) {
+	now := c.eng.now
 	if d, ok := rtt.Sample(now, h.Echo); ok {
 		c.rtt.Update(d)
 		c.eng.stats.RoundTrip.observe(d, 1)
 		c.cc.Sample(now, d)
 	}
+}
+
+// advance handles a cumulative acknowledgement of new packets.
+func (c *Conn) advance(h *proto.Header) {
+	s, now := &c.sent, c.eng.now
+	c.takeEcho(h)
 	una := s.Una
 	last, undo := s.Ack(h.Ack)
 	c.sq.ackedPos, c.resp.ackedPos = last.ReqEnd, last.RespEnd

@@ -171,7 +171,7 @@ func TestAttack22TimersOfSilentPeers(t *testing.T) {
 		s.friend.down = true
 		for _, c := range []*Conn{s.cb, conns[0]} {
 			first, _ := due()
-			s.net.Advance(int64(first.Add(-time.Millisecond))) // the timer of c will fire after those of silent peers
+			s.net.Advance(int64(first.Add(-100 * time.Microsecond))) // the timer of c will fire after those of silent peers
 			if c == s.cb {
 				s.victim.post(c, c.PostWrite(s.dst.seg(0, 64), 0, s.src.at(0), Suppress))
 				e.Poll(Time(s.net.Now()))

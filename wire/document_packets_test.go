@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"math/bits"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/datxdp/datxdp/internal/simlink"
 	"github.com/datxdp/datxdp/wire/internal/clock"
 	"github.com/datxdp/datxdp/wire/internal/proto"
 	seal128 "github.com/datxdp/datxdp/wire/internal/seal"
@@ -104,6 +107,50 @@ func TestDocumentHeader(t *testing.T) {
 	}
 	if want := fmt.Sprintf("units of %d ns", 1<<clock.StampShift); !strings.Contains(rows[7][2], want) {
 		t.Errorf("%q is not in %q", rows[7][2], want)
+	}
+}
+
+// The headers of Connect and Accept must be as docs/WIRE.md says, and both ends must have a sample of the round trip as soon
+// as they are established.
+func TestDocumentHandshakeHeaders(t *testing.T) {
+	const delay = 3 * time.Millisecond
+	w := newWorld(t, simlink.Config{Delay: delay}, 2)
+	headers := map[proto.Type]proto.Header{}
+	sentAt := map[proto.Type]Time{}
+	for _, n := range w.nodes {
+		w.tap(n, &tap{show: func(b []byte) {
+			var h proto.Header
+			if h.Parse(b) {
+				headers[h.Type], sentAt[h.Type] = h, Time(w.net.Now())
+			}
+		}})
+	}
+	ca, cb := w.pair(plain)
+	co, ac := headers[proto.Connect], headers[proto.Accept]
+	rows := documentTable(t, "### Headers of the handshake", "| field | Connect | Accept |")
+	if len(rows) != 8 {
+		t.Fatalf("%d rows", len(rows))
+	}
+	for _, tc := range []struct {
+		field     string
+		got, want any
+	}{
+		{"CE, CID, ack, echo and tag of Connect", []any{co.CE, co.CID, co.Ack, co.Echo, co.Tag}, []any{uint16(0), uint32(0), seq.Num(0), uint32(0), uint32(0)}},
+		{"PSN of Connect", co.PSN, cb.recv.nextPSN - 1},
+		{"TS of Connect", co.TS, sentAt[proto.Connect].Stamp()},
+		{"CE, CID and tag of Accept", []any{ac.CE, ac.CID, ac.Tag}, []any{uint16(0), ca.cid, ca.tag}},
+		{"PSN of Accept", ac.PSN, ca.recv.nextPSN},
+		{"ack of Accept", ac.Ack, co.PSN},
+		{"TS of Accept", ac.TS, sentAt[proto.Accept].Stamp()},
+	} {
+		if !reflect.DeepEqual(tc.got, tc.want) {
+			t.Errorf("%s is %v, want %v", tc.field, tc.got, tc.want)
+		}
+	}
+	for i, c := range []*Conn{ca, cb} {
+		if d := c.rtt.Smoothed(); d < 2*delay || d > 2*delay+100*time.Microsecond {
+			t.Errorf("end %d: the round trip is %v, want %v", i, d, 2*delay)
+		}
 	}
 }
 

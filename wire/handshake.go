@@ -221,7 +221,7 @@ func (e *Engine) newRequest(s Service, key requestKey, to netip.Addr, h *proto.H
 	from := netip.AddrPortFrom(key.from.Addr(), e.portOf(h, hi, key.from))
 	r := &Request{From: from, To: to, Qual: hi.Qual, Port: hi.Port, Private: slices.Clone(hi.Private),
 		ReadIn: int(hi.ReadIn), ReadOut: int(hi.ReadOut),
-		eng: e, service: s, connect: &connect{header: *h, hello: *hi}, requestKeys: requestKeys{key: key}}
+		eng: e, service: s, connect: &connect{header: *h, hello: *hi, arrivedAt: e.now}, requestKeys: requestKeys{key: key}}
 	r.connect.hello.Private, r.connect.hello.ServerKey, r.connect.hello.Noise = nil, nil, nil
 	e.requests[key] = r
 	e.halfOpen.addPlace(from.Addr())
@@ -332,6 +332,7 @@ func (c *Conn) handleAccept(h *proto.Header, hi *proto.Hello) {
 	}
 	c.lastHeard = e.now
 	c.recv.echo.stamp, c.recv.echo.arrivedAt = h.TS, e.now
+	c.takeEcho(h)
 	c.setPeer(h, hi)
 	private := slices.Clone(hi.Private)
 	c.peerData.Store(&private)

@@ -67,8 +67,9 @@ type authentication struct {
 
 // connect is the Connect packet of an unanswered request, without the private data.
 type connect struct {
-	header proto.Header
-	hello  proto.Hello
+	header    proto.Header
+	hello     proto.Hello
+	arrivedAt Time
 }
 
 // rejection is the Reject packet of a rejected request. It is kept so that a repeated Connect gets the same Reject.

@@ -109,6 +109,7 @@ func (c *Conn) receivePacket(h *proto.Header, bufs []link.Buf, end int) (kept bo
 	e, r := c.eng, &c.recv
 	if c.State() == Accepting && h.Type == proto.Data {
 		e.stats.Accepts++
+		c.takeEcho(h)
 		c.establish()
 	}
 	if !c.alive() {

@@ -15,9 +15,12 @@ const (
 	InitialPTO = 2 * time.Millisecond
 	// MinPTO is the shortest probe timeout.
 	MinPTO = 200 * time.Microsecond
-	// Outlier limits samples: a sample longer than Outlier probe timeouts is reduced to Outlier probe timeouts. If a
-	// path becomes slow, the estimate follows within a few samples. But one packet that a stopped peer held for seconds
-	// changes the estimate little.
+	// Outlier limits how far a sample is believed. Everything that makes a sample wrong makes it too long: a stopped
+	// process, a full queue, a slow host. So the estimator treats long and short samples differently:
+	//   - A sample longer than Outlier probe timeouts is reduced to Outlier probe timeouts, the first sample included. If
+	//     a path becomes slow, the estimate follows within a few samples. But one packet that a stopped peer held for
+	//     seconds changes the estimate little.
+	//   - A sample shorter than 1/Outlier of the estimate proves that the estimate is wrong, and replaces it.
 	Outlier = 4
 	// maxSample is the longest sample that is accepted.
 	maxSample = 10 * time.Second
@@ -37,13 +40,13 @@ func Sample(now clock.Time, echo uint32) (d time.Duration, ok bool) {
 	return max(d, 1), echo != 0 && d >= 0 && d < maxSample
 }
 
-// Update adds a sample to the estimate (RFC 6298 §2.2 and §2.3). The sample is bounded by Outlier.
+// Update adds a sample to the estimate (RFC 6298 §2.2 and §2.3). Outlier says what becomes of an unusual sample.
 func (r *Estimator) Update(d time.Duration) {
-	if r.smoothed == 0 {
+	d = min(d, Outlier*r.PTO())
+	if r.smoothed == 0 || d < r.smoothed/Outlier {
 		r.smoothed, r.variance = d, d/2
 		return
 	}
-	d = min(d, Outlier*r.PTO())
 	r.variance += ((r.smoothed - d).Abs() - r.variance) / 4
 	r.smoothed += (d - r.smoothed) / 8
 }

@@ -79,3 +79,26 @@ func TestOutlier(t *testing.T) {
 		t.Errorf("after 60 samples of 50 ms the round trip is %v", r.Smoothed())
 	}
 }
+
+// The first sample may contain a stop of a process too. It counts for at most Outlier times the first probe timeout.
+func TestFirstSampleIsBounded(t *testing.T) {
+	var r Estimator
+	r.Update(3 * time.Second)
+	if got, most := r.Smoothed(), time.Duration(Outlier*InitialPTO); got != most {
+		t.Errorf("a first sample of 3 s makes the round trip %v, want %v", got, most)
+	}
+}
+
+// However wrong an estimate is, one sample of an honest round trip must replace it.
+func TestShortSampleReplacesEstimate(t *testing.T) {
+	for held := 1; held < 40; held++ {
+		var r Estimator
+		r.Update(20 * us)
+		for range held {
+			r.Update(9 * time.Second)
+		}
+		if r.Update(20 * us); r.Smoothed() > Outlier*20*us || r.PTO() > 5*time.Millisecond {
+			t.Errorf("after %d samples of a stopped peer and one of 20 µs: round trip %v, timeout %v", held, r.Smoothed(), r.PTO())
+		}
+	}
+}
