@@ -73,6 +73,7 @@ func (c *Conn) advance(h *proto.Header) {
 	c.cc.Progress()
 	c.cc.Acked(now, s.Una, s.Nxt, h.Ack.Sub(una), h.CE)
 	c.rtx.acked(now)
+	c.pmtu.EndVerify(now)
 	c.flow.rnr = rnr{}
 	if c.flow.unlimited {
 		c.flow.stalledSince = 0

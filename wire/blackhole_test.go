@@ -84,3 +84,26 @@ func TestBlackHole(t *testing.T) {
 		}
 	}
 }
+
+// A full queue drops large packets and has room for short ones. A connection must not take that for a black hole, as long as
+// the path passes some packets of the current size. A black hole that begins meanwhile must be found.
+func TestLossOfLargePackets(t *testing.T) {
+	for seed := range uint64(16) {
+		w := newWorld(t, simlink.Config{Seed: seed, Delay: 5 * time.Microsecond, Rate: 1e9, MTU: 8972, FrameSize: 8972, Unchecked: true}, 2)
+		a, r := w.nodes[0], randSource(seed)
+		loss := 0.0
+		w.tap(a, &tap{drop: func(packet []byte) bool { return len(packet) > basePacket && r.Float64() < loss }})
+		s := w.stream(a, w.nodes[1], 1<<16)
+		w.flow(10*time.Millisecond, s)
+		loss = 0.5 + 0.2*r.Float64()
+		w.flow(100*time.Millisecond, s)
+		if holes := a.eng.stats.BlackHoles; holes > 0 || s.c.pmtu.Size != 8972 {
+			t.Errorf("seed %d: loss of %.2f of the large packets is taken for %d black holes, packets of %d bytes", seed, loss, holes, s.c.pmtu.Size)
+		}
+		loss = 1
+		w.flow(500*time.Millisecond, s)
+		if s.c.pmtu.Size != basePacket || s.done == 0 {
+			t.Errorf("seed %d: no black hole was found: packets of %d bytes, %d bytes written", seed, s.c.pmtu.Size, s.done)
+		}
+	}
+}

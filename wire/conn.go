@@ -332,7 +332,7 @@ func (c *Conn) establish() {
 	if c.req != nil { // the peer may close at once: do not probe before it sends more
 		c.pmtu.HoldBack(c.eng.now)
 	}
-	c.searchMTU(c.pmtu.Unlimited())
+	c.searchMTU()
 }
 
 // silence returns the time since the peer's last packet.

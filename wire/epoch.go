@@ -13,10 +13,9 @@ import "github.com/datxdp/datxdp/wire/internal/proto"
 
 // epochChange is the epoch of the sender, and the state of an epoch change.
 type epochChange struct {
-	flag       proto.Flags // epoch of our packets: proto.Epoch or 0
-	changing   bool        // the peer has not confirmed the epoch
-	failedSize int32       // size in bytes that no longer passes
-	askAt      Time        // when the epoch is announced again
+	flag     proto.Flags // epoch of our packets: proto.Epoch or 0
+	changing bool        // the peer has not confirmed the epoch
+	askAt    Time        // when the epoch is announced again
 }
 
 // acknowledged reports whether the acknowledgement in a packet belongs to the current epoch. Otherwise it is void.
@@ -24,19 +23,12 @@ func (e *epochChange) acknowledged(h *proto.Header) bool {
 	return h.Flags&proto.EpochSeen != 0 == (e.flag != 0)
 }
 
-// blackHole reports whether the path seems to drop packets because of their size: the peer has answered several short
-// packets, and larger packets that left with them are unacknowledged. It uses the count of answers
-// (rtxTimer.answeredCount), not the count of consecutive timeouts, because endBackoff resets the count of timeouts.
-func (c *Conn) blackHole() bool {
-	return c.pmtu.Size > basePacket && c.rtx.answeredCount >= blackHoleTries && c.sent.HasLarger(basePacket)
-}
-
 // changeEpoch begins a new epoch with packets of the base size.
 func (c *Conn) changeEpoch() {
 	c.eng.stats.BlackHoles++
 	c.epoch.flag ^= proto.Epoch
 	c.epoch.changing = true
-	c.epoch.failedSize = int32(c.pmtu.Fail())
+	c.pmtu.Fail()
 	c.rtx.reset()
 	c.askEpoch()
 }
@@ -92,7 +84,7 @@ func (c *Conn) repacketize() {
 	c.cc.Rewind(c.sent.Una)
 	c.rtx.reset()
 	c.epoch.changing, c.flow.rnr.waiting = false, false
-	c.searchMTU(int(c.epoch.failedSize))
+	c.searchMTU() // also for the size that failed: congestion may have looked like a black hole
 	c.schedule()
 }
 

@@ -105,6 +105,7 @@ func (c *Conn) takeWaiting() {
 func (c *Conn) receiverNotReady() {
 	f, now := &c.flow, c.eng.now
 	c.rtx.reset()
+	c.pmtu.EndVerify(now)
 	if f.rnr.waiting {
 		return
 	}

@@ -16,10 +16,6 @@ const (
 	minPacket = proto.HeaderSize + proto.MaxHelloSize + proto.TrailerSize
 	// minPeerWindow is the smallest receive window that a peer may have.
 	minPeerWindow = 32
-	// blackHoleTries is the number of timeouts of a large packet after which the engine concludes that the path drops
-	// packets of that size (black hole). A timeout counts only if the peer has answered a short packet since the
-	// previous timeout.
-	blackHoleTries = 4
 
 	// A connection with at most nagleThreshold outstanding requests may send each request in a packet of its own. With
 	// more outstanding requests, Nagle's algorithm (RFC 896) makes small requests share packets. In copy-mode AF_XDP,

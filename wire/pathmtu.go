@@ -9,10 +9,22 @@ import (
 // basePacket is the packet size in bytes, header to trailer, that every path must carry.
 const basePacket = pmtu.Base
 
-// searchMTU starts a search for a larger packet size. below is a size that does not pass.
-func (c *Conn) searchMTU(below int) {
-	c.pmtu.Start(c.eng.now, below)
+// searchMTU starts a search for a larger packet size.
+func (c *Conn) searchMTU() {
+	c.pmtu.Start(c.eng.now, c.pmtu.Unlimited())
 	c.stepMTU()
+}
+
+// verifyMTU begins to test the current packet size if an outstanding packet is larger than the base size, because the path
+// may drop packets of that size: a black hole. Lost data alone proves little, since a full queue drops large packets where
+// it has room for short ones, and the back-off makes few packets leave. So Probes of the current size leave at short
+// intervals, each with a short packet that asks for an answer. If one of the Probes arrives, or data is acknowledged, there
+// is no black hole. If the short packets are answered and none of the Probes is, there is one.
+func (c *Conn) verifyMTU() {
+	if c.pmtu.Size > basePacket && c.sent.HasLarger(basePacket) {
+		c.pmtu.Verify(c.eng.now)
+		c.stepMTU()
+	}
 }
 
 // stepMTU takes the next step of the search.
@@ -22,6 +34,11 @@ func (c *Conn) stepMTU() {
 		c.sendProbe(c.pmtu.Probing())
 	case pmtu.Ask:
 		c.sendAck(proto.AckRequest)
+	case pmtu.Test:
+		c.sendProbe(c.pmtu.Probing())
+		c.sendAck(proto.AckRequest)
+	case pmtu.Failed:
+		c.changeEpoch()
 	case pmtu.None:
 	}
 	c.setDeadline(c.pmtu.Deadline())
@@ -62,5 +79,6 @@ func (c *Conn) handleProbed(bufs []link.Buf, end int) {
 		return
 	}
 	c.pmtu.Confirm(c.eng.now, int(proto.ProbedLen(bufs[0].Data[proto.HeaderSize:])))
+	c.setDeadline(c.pmtu.Deadline())
 	c.schedule()
 }

@@ -114,7 +114,7 @@ func TestAttackInterception(t *testing.T) {
 			if secure := tc.keys != nil; secure && ear.seen != 0 || !secure && ear.seen < 2*len(known) {
 				t.Errorf("%d places show known data", ear.seen)
 			}
-			if n := w.nodes[0].eng.Stats().Retransmits; n < 20 || ear.types[proto.Probe] == 0 || ear.types[proto.Probed] == 0 {
+			if n := w.nodes[0].eng.Stats().Retransmits; n < 10 || ear.types[proto.Probe] == 0 || ear.types[proto.Probed] == 0 {
 				t.Errorf("%d retransmissions, packets by type: %v", n, ear.types)
 			}
 			if ca.keys != nil {

@@ -10,12 +10,10 @@ import (
 // (RFC 9002 §6.2) and sends a tail loss probe. Each later timeout marks all outstanding packets lost and doubles the
 // time to the next timeout.
 type rtxTimer struct {
-	firedAt       Time  // when the timer last fired
-	lastAckAt     Time  // last acknowledgement of a new packet
-	count         int32 // consecutive timeouts
-	answeredCount int32 // timeouts since the short packet left, each after an answer of the peer
-	silent        bool  // the peer had been silent for long when the timer fired
-	shortAckSent  bool  // a short packet has left, to test for a black hole
+	firedAt   Time  // when the timer last fired
+	lastAckAt Time  // last acknowledgement of a new packet
+	count     int32 // consecutive timeouts
+	silent    bool  // the peer had been silent for long when the timer fired
 }
 
 // acked resets the timer after an acknowledgement of a new packet.
@@ -25,7 +23,7 @@ func (t *rtxTimer) acked(now Time) {
 }
 
 // reset ends the back-off, because the peer responds and packets of the current size pass.
-func (t *rtxTimer) reset() { t.count, t.shortAckSent, t.answeredCount = 0, false, 0 }
+func (t *rtxTimer) reset() { t.count = 0 }
 
 // startTime returns when the current timeout began. firstSent is when the oldest outstanding packet first left.
 func (t *rtxTimer) startTime(firstSent Time) Time { return max(firstSent, t.lastAckAt, t.firedAt) }
@@ -48,11 +46,10 @@ func (c *Conn) rto() time.Duration {
 	return min(max(t, min(t<<min(c.rtx.count, 16), ceiling)), most) // never below the probe timeout
 }
 
-// rtxTimeout handles a retransmission timeout. It does one of four things:
+// rtxTimeout handles a retransmission timeout. It does one of three things:
 //   - breaks the connection if data has been unacknowledged for too long,
 //   - sends a tail loss probe, at the first of consecutive timeouts,
-//   - cuts the outstanding data into small packets (a new epoch), if the path drops larger packets,
-//   - marks all outstanding packets lost.
+//   - marks all outstanding packets lost, and begins to test the size of the larger ones.
 func (c *Conn) rtxTimeout() {
 	t, now := &c.rtx, c.eng.now
 	if c.ackOverdue() {
@@ -61,36 +58,18 @@ func (c *Conn) rtxTimeout() {
 	}
 	c.eng.stats.Timeouts++
 	c.unanswered++
-	if t.shortAckSent && c.lastHeard > t.firedAt {
-		t.answeredCount++
-	}
 	t.firedAt = now
 	t.silent = t.silent || c.silence(now) > max(suspendTime, 2*c.rtt.PTO())
 	t.count++
-	switch {
-	case t.count == 1:
+	if t.count == 1 {
 		c.sent.ProbeTail(uint8(CauseTailProbe))
-	case c.blackHole():
-		c.changeEpoch()
-		return
-	default:
-		c.askShort()
+	} else {
+		c.verifyMTU()
 		c.sent.MarkAllLost(now, uint8(CauseTimeout))
 		c.cc.TimedOut(c.sent.Nxt)
 	}
 	c.setDeadline(now.Add(c.rto()))
 	c.schedule()
-}
-
-// askShort sends a short packet if an outstanding packet is larger than the base size. The short packet is an Ack with
-// AckRequest. If the peer answers it, but acknowledges no larger packet, the path seems to drop large packets (black
-// hole).
-func (c *Conn) askShort() {
-	if c.pmtu.Size <= basePacket || !c.sent.HasLarger(basePacket) {
-		return
-	}
-	c.rtx.shortAckSent = true
-	c.sendAck(proto.AckRequest)
 }
 
 // endBackoff is called when a packet from the peer arrives. If the peer had been silent for a long time, endBackoff

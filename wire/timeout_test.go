@@ -43,11 +43,11 @@ func TestRTO(t *testing.T) {
 }
 
 func TestRtxTimerState(t *testing.T) {
-	timer := rtxTimer{count: 3, firedAt: 20, lastAckAt: 10, shortAckSent: true, silent: true}
+	timer := rtxTimer{count: 3, firedAt: 20, lastAckAt: 10, silent: true}
 	if got := timer.startTime(15); got != 20 {
 		t.Errorf("it counts from %d, want the last timeout", got)
 	}
-	if timer.acked(30); timer.count != 0 || timer.shortAckSent || timer.startTime(15) != 30 || !timer.silent {
+	if timer.acked(30); timer.count != 0 || timer.startTime(15) != 30 || !timer.silent {
 		t.Errorf("after an acknowledgement: %+v", timer)
 	}
 }

@@ -31,7 +31,7 @@ func (p *path) run(until time.Duration) {
 	for p.Deadline() <= clock.Time(until) {
 		p.now = max(p.now+1, p.Deadline())
 		switch p.Step(p.now, p.heard, pto) {
-		case Probe:
+		case Probe, Test:
 			p.probes = append(p.probes, p.Probing())
 			if !p.silent && p.Probing() <= p.passes {
 				p.heard = p.now + 1
@@ -41,6 +41,9 @@ func (p *path) run(until time.Duration) {
 			}
 		case Ask:
 			p.asks++
+		case Failed:
+			p.Fail()
+			return
 		case None:
 		}
 	}
@@ -60,23 +63,27 @@ func TestSearch(t *testing.T) {
 		{"the peer takes less than the base", 8972, 900, 9000, 900, 0},
 	} {
 		p := newPath(tt.link, tt.peer, tt.passes)
-		if p.run(time.Second); p.Size != tt.want || len(p.probes) != tt.probes {
+		if p.run(AgainMin); p.Size != tt.want || len(p.probes) != tt.probes {
 			t.Errorf("%s: %d bytes after probes of %v; want %d after %d", tt.name, p.Size, p.probes, tt.want, tt.probes)
 		}
 	}
 }
 
-// A new search must begin after Again, and must find the size that the path then passes.
+// New searches must begin at growing intervals, from AgainMin to Again. They must find the size that the path then passes.
 func TestSearchAgain(t *testing.T) {
-	p := newPath(1472, 1472, Base)
-	p.run(time.Second)
-	p.passes = 1472
-	p.run(Again / 2)
-	if p.Size != Base {
-		t.Error("the search began anew too soon")
+	p := newPath(1400, 1400, Base)
+	for i, until := range []time.Duration{AgainMin / 2, 3 * AgainMin / 2, 7 * AgainMin / 2} {
+		if p.run(until); len(p.probes) != (i+1)*Tries {
+			t.Errorf("%d probes after %v, want those of %d searches", len(p.probes), until, i+1)
+		}
 	}
-	if p.run(2 * Again); p.Size != 1472 {
-		t.Errorf("%d bytes, want 1472", p.Size)
+	p.run(10 * Again)
+	if n := len(p.probes) / Tries; n < 13 || n > 15 {
+		t.Errorf("%d searches in %v", n, 10*Again)
+	}
+	p.passes = 1400
+	if p.run(12 * Again); p.Size != 1400 {
+		t.Errorf("%d bytes, want 1400", p.Size)
 	}
 }
 
@@ -102,11 +109,37 @@ func TestConfirm(t *testing.T) {
 	if p.Confirm(p.now, 4052); p.Size != 8972 {
 		t.Errorf("%d bytes, want 8972", p.Size)
 	}
-	if failed := p.Fail(); failed != 8972 || p.Size != Base {
-		t.Errorf("after a black hole: %d bytes, %d failed", p.Size, failed)
+	if p.Fail(); p.Size != Base {
+		t.Errorf("after a black hole: %d bytes", p.Size)
 	}
-	p.Start(p.now, 8972)
-	if p.Probing() != 8952 {
-		t.Errorf("after a black hole %d bytes are probed, want 8952", p.Probing())
+}
+
+// A test of the size in use must find a black hole if VerifyTries probes get lost while the peer answers other packets. It must
+// end when one of them arrives.
+func TestVerify(t *testing.T) {
+	for _, tt := range []struct {
+		name         string
+		passes       int
+		silent       bool
+		size, probes int
+	}{
+		{"it passes", 8972, false, 8972, 1},
+		{"it does not pass", 8971, false, Base, VerifyTries},
+		{"the peer is silent", 8971, true, 8972, 1},
+	} {
+		p := newPath(8972, 8972, 9000)
+		p.run(time.Second)
+		p.now, p.passes, p.silent, p.probes = p.now.Add(time.Second), tt.passes, tt.silent, nil
+		p.Verify(p.now)
+		until := time.Duration(p.now) + VerifyTries*VerifyEvery + 10*time.Microsecond
+		for i := 0; p.Size == 8972 && p.Deadline() < clock.Time(until); i++ {
+			p.run(time.Duration(p.Deadline()))
+		}
+		if p.Size != tt.size || len(p.probes) != tt.probes {
+			t.Errorf("%s: %d bytes after %d probes, want %d after %d", tt.name, p.Size, len(p.probes), tt.size, tt.probes)
+		}
+		if p.EndVerify(p.now); p.verifying {
+			t.Errorf("%s: the test goes on", tt.name)
+		}
 	}
 }
