@@ -41,31 +41,42 @@ func (c *Conn) takeSACK(h *proto.Header, sack []byte) {
 	s := &c.sent
 	if sack != nil {
 		s.SACK(sack)
-		if n := s.DetectLost(c.eng.now.Add(-c.rtt.Smoothed()), uint8(CauseLoss)); n > 0 {
-			c.cc.Lost(s.Una, s.Nxt, n)
-		}
+		c.setDeadline(c.detectLost())
 	}
 	if h.Type == proto.Ack && h.TS == c.recv.newestTS {
 		s.DetectDropped(sack, uint8(CauseEvicted))
 	}
 }
 
-// takeEcho takes the round-trip sample of a packet that echoes a time stamp.
-func (c *Conn) takeEcho(h *proto.Header) {
-	now := c.eng.now
-	if d, ok := rtt.Sample(now, h.Echo); ok {
-		c.rtt.Update(d)
-		c.eng.stats.RoundTrip.observe(d, 1)
-		c.cc.Sample(now, d)
+// detectLost marks packets lost that later ones have overtaken. It returns when it has to run again.
+func (c *Conn) detectLost() Time {
+	s, srtt := &c.sent, c.rtt.Smoothed()
+	if n := s.DetectLost(c.eng.now, srtt, uint8(CauseLoss)); n > 0 {
+		c.cc.Lost(s.Una, s.Nxt, n)
 	}
+	return s.NextDetection(srtt)
+}
+
+// takeEcho takes the round-trip sample of a packet that echoes a time stamp. It returns when the packet with this time
+// stamp left, or never if there is no sample.
+func (c *Conn) takeEcho(h *proto.Header) (echoedAt Time) {
+	now := c.eng.now
+	d, ok := rtt.Sample(now, h.Echo)
+	if !ok {
+		return never
+	}
+	c.rtt.Update(d)
+	c.eng.stats.RoundTrip.observe(d, 1)
+	c.cc.Sample(now, d)
+	return now.Add(echoPrecision - d)
 }
 
 // advance handles a cumulative acknowledgement of new packets.
 func (c *Conn) advance(h *proto.Header) {
 	s, now := &c.sent, c.eng.now
-	c.takeEcho(h)
+	echoedAt := c.takeEcho(h)
 	una := s.Una
-	last, undo := s.Ack(h.Ack)
+	last, undo := s.Ack(h.Ack, echoedAt)
 	c.sq.ackedPos, c.resp.ackedPos = last.ReqEnd, last.RespEnd
 	if undo {
 		c.cc.Undo()

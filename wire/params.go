@@ -3,6 +3,7 @@ package wire
 import (
 	"time"
 
+	"github.com/datxdp/datxdp/wire/internal/clock"
 	"github.com/datxdp/datxdp/wire/internal/congestion"
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
@@ -60,6 +61,9 @@ const (
 	// ackDelay is the longest delay of an unrequested acknowledgement.
 	ackDelay = 100 * time.Microsecond
 
+	// echoPrecision is how much later an echoed time stamp may seem than it is: the time stamp, and the time that the peer
+	// adds to it, are each rounded down to a unit.
+	echoPrecision = 2 << clock.StampShift * time.Nanosecond
 	// minRTO is the shortest timeout after which all outstanding packets are sent again. maxRTO bounds the exponential
 	// back-off of this timeout (RFC 6298 §5.5 to §5.7). While a peer does not answer, every connection to it
 	// retransmits once per maxRTO, and the peer must be able to read these packets when it resumes. With a maxRTO of 25

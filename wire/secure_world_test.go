@@ -78,7 +78,7 @@ func (t *tap) Send(bufs []link.Buf) {
 	}
 }
 
-// tap replaces the engine of a node by one whose link shows its packets.
+// tap replaces the engine of a node by one whose link shows its packets. The tap may have a link that wraps that of the node.
 func (w *world) tap(n *node, t *tap) {
 	w.t.Helper()
 	h, err := NewHost(randReader{randSource(w.seed + 1000 + w.made)}, w.limits)
@@ -87,7 +87,9 @@ func (w *world) tap(n *node, t *tap) {
 	}
 	w.made++
 	w.secure(h)
-	t.Link = n.link
+	if t.Link == nil {
+		t.Link = n.link
+	}
 	n.host = h
 	if n.eng, err = h.NewEngine(t, Time(w.net.Now())); err != nil {
 		w.t.Fatal(err)

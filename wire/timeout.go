@@ -65,7 +65,7 @@ func (c *Conn) rtxTimeout() {
 		c.sent.ProbeTail(uint8(CauseTailProbe))
 	} else {
 		c.verifyMTU()
-		c.sent.MarkAllLost(now, uint8(CauseTimeout))
+		c.sent.MarkAllLost(uint8(CauseTimeout))
 		c.cc.TimedOut(c.sent.Nxt)
 	}
 	c.setDeadline(now.Add(c.rto()))

@@ -186,9 +186,9 @@ func (c *Conn) dueRtx() Time {
 	if c.sent.Empty() || c.flow.rnr.waiting {
 		return never
 	}
-	now := c.eng.now
+	now, overtaken := c.eng.now, c.detectLost()
 	if at := c.rtx.startTime(c.sent.Oldest().FirstSentAt).Add(c.rto()); at > now {
-		return at
+		return min(at, overtaken)
 	}
 	if c.rtxTimeout(); !c.alive() {
 		return never

@@ -29,7 +29,11 @@ type Packet struct {
 	Retransmitted       bool       // the packet was sent more than once
 	Cause               uint8      // why the packet was marked lost; defined by the caller
 
-	inPipe bool // the packet is assumed to be in the network
-	sacked bool // the packet was selectively acknowledged
-	lost   bool // the packet is marked lost and was not sent again since
+	inPipe    bool // the packet is assumed to be in the network
+	sacked    bool // the packet was selectively acknowledged
+	lost      bool // the packet is marked lost and was not sent again since
+	overtaken bool // DetectLost has marked it, and no other cause since
 }
+
+// outstanding reports whether the packet is neither known to have arrived nor marked lost.
+func (p *Packet) outstanding() bool { return !p.sacked && !p.lost }

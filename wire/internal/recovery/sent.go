@@ -8,6 +8,8 @@
 package recovery
 
 import (
+	"time"
+
 	"github.com/datxdp/datxdp/wire/internal/clock"
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
@@ -32,13 +34,14 @@ type Sent struct {
 	firstGap seq.Num  // no packet before this one is marked lost
 	highSACK seq.Num  // PSN after the highest selectively acknowledged packet
 	tailLoss bool     // the next lost packet is a tail loss probe, which may exceed the congestion window
+	reorder  reordering
 
 	Retransmits uint64 // packets sent again
 }
 
 // Restart empties the table. The next packet has PSN psn.
 func (s *Sent) Restart(psn seq.Num) {
-	*s = Sent{Una: psn, Nxt: psn, firstGap: psn, highSACK: psn, packets: s.packets}
+	*s = Sent{Una: psn, Nxt: psn, firstGap: psn, highSACK: psn, reorder: reordering{roundEnd: psn}, packets: s.packets}
 }
 
 // Empty reports whether every sent packet is acknowledged.
@@ -97,16 +100,25 @@ func (s *Sent) PacketSent(p *Packet, now clock.Time) {
 }
 
 // Ack removes the packets before ack, which is in (Una, Nxt]. It returns the last removed entry, which is valid until
-// the next call of NextEntry. If a removed packet was marked lost and not sent again since, the mark was a mistake, and
-// the result spurious is true.
-func (s *Sent) Ack(ack seq.Num) (last *Packet, spurious bool) {
+// the next call of NextEntry. The acknowledgement answers a packet that left at echoedAt, or later if echoedAt is
+// clock.Never. If a removed packet was marked lost and then arrived without being sent again, the mark was a mistake, and
+// the result spurious is true. Such a packet has not been sent again at all, or only after echoedAt (the Eifel detection
+// algorithm, RFC 3522).
+func (s *Sent) Ack(ack seq.Num, echoedAt clock.Time) (last *Packet, spurious bool) {
+	overtaken := false
 	for ; s.Una != ack; s.Una++ {
 		last = s.At(s.Una)
 		if last.Partial {
 			s.partials--
 		}
-		spurious = spurious || last.lost
+		if last.lost || last.Retransmitted && last.SentAt > echoedAt {
+			spurious = true
+			overtaken = overtaken || last.overtaken
+		}
 		s.settle(last)
+	}
+	if overtaken {
+		s.reorder.observe(s.Una, s.Nxt)
 	}
 	if s.firstGap.Less(s.Una) {
 		s.firstGap = s.Una
@@ -133,7 +145,7 @@ func (s *Sent) settle(p *Packet) {
 func (s *Sent) MarkLost(psn seq.Num, cause uint8) {
 	p := s.At(psn)
 	s.settle(p)
-	p.lost, p.Cause = true, cause
+	p.lost, p.overtaken, p.Cause = true, false, cause
 	s.lost++
 	if psn.Less(s.firstGap) {
 		s.firstGap = psn
@@ -159,24 +171,50 @@ func (s *Sent) SACK(block []byte) {
 	}
 }
 
-// DetectLost marks a packet lost if three conditions hold: the packet is not known to have arrived, it was last sent at
-// the time sentBy or earlier, and a packet at least ReorderThreshold PSNs later has arrived. DetectLost returns the number
-// of packets that it has marked.
-func (s *Sent) DetectLost(sentBy clock.Time, cause uint8) int {
-	return s.markLost(s.highSACK-1-ReorderThreshold, sentBy, cause)
+// DetectLost marks a packet lost if three conditions hold: the packet is not known to have arrived, a packet at least
+// ReorderThreshold PSNs later has arrived, and the packet was last sent at least a round trip and a reordering window ago.
+// DetectLost returns the number of packets that it has marked.
+func (s *Sent) DetectLost(now clock.Time, roundTrip time.Duration, cause uint8) int {
+	by := now.Add(-roundTrip - s.reorder.window(roundTrip))
+	was := s.lost
+	for psn := s.Una; psn.LessEq(s.lastOvertaken()); psn++ {
+		if p := s.At(psn); p.outstanding() && p.SentAt <= by {
+			s.MarkLost(psn, cause)
+			p.overtaken = true
+		}
+	}
+	if s.lost > was {
+		s.reorder.recovery(s.Una, s.Nxt)
+	}
+	return s.lost - was
+}
+
+// lastOvertaken returns the last PSN that is so far before a packet that has arrived that it may be lost.
+func (s *Sent) lastOvertaken() seq.Num { return s.highSACK - 1 - ReorderThreshold }
+
+// NextDetection returns when DetectLost has to be called because a packet that later ones have overtaken will then count
+// as lost. It returns clock.Never on a path without reordering, where the next acknowledgement or a timeout does this.
+func (s *Sent) NextDetection(roundTrip time.Duration) clock.Time {
+	window := s.reorder.window(roundTrip)
+	at := clock.Never
+	if window == 0 {
+		return at
+	}
+	for psn := s.Una; psn.LessEq(s.lastOvertaken()); psn++ {
+		if p := s.At(psn); p.outstanding() {
+			at = min(at, p.SentAt.Add(roundTrip+window))
+		}
+	}
+	return at
 }
 
 // MarkAllLost marks as lost every packet that is not known to have arrived.
-func (s *Sent) MarkAllLost(now clock.Time, cause uint8) { s.markLost(s.Nxt, now, cause) }
-
-func (s *Sent) markLost(last seq.Num, sentBy clock.Time, cause uint8) int {
-	was := s.lost
-	for psn := s.Una; psn.LessEq(last) && psn.Less(s.Nxt); psn++ {
-		if p := s.At(psn); !p.sacked && !p.lost && p.SentAt <= sentBy {
+func (s *Sent) MarkAllLost(cause uint8) {
+	for psn := s.Una; psn != s.Nxt; psn++ {
+		if s.At(psn).outstanding() {
 			s.MarkLost(psn, cause)
 		}
 	}
-	return s.lost - was
 }
 
 // ProbeTail chooses the newest packet that is not known to have arrived. It marks this packet lost and allows it to

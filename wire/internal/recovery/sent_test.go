@@ -76,7 +76,7 @@ func TestDetectLost(t *testing.T) {
 			for i := tt.late; i < 10; i++ {
 				s.At(psn + seq.Num(i)).SentAt = clock.Never
 			}
-			found := s.DetectLost(clock.Never-1, byLoss)
+			found := s.DetectLost(clock.Never-1, 0, byLoss)
 			if got := lost(s, psn); !equal(got, tt.want) || found != len(tt.want) {
 				t.Errorf("%s: lost %v, %v; want %v", tt.name, got, found, tt.want)
 			}
@@ -100,11 +100,11 @@ func TestTimeouts(t *testing.T) {
 	if s.TailLossProbe() || s.Lost() != 0 || s.Retransmits != 1 {
 		t.Errorf("after the probe: %d lost, %d sent again", s.Lost(), s.Retransmits)
 	}
-	s.MarkAllLost(100, byTimeout)
+	s.MarkAllLost(byTimeout)
 	if got := lost(s, 7); !equal(got, []int{0, 1, 2, 3}) || s.Pipe() != 0 {
 		t.Errorf("after a timeout %v are lost, %d in the pipe", got, s.Pipe())
 	}
-	if _, undo := s.Ack(9); !undo || s.Lost() != 2 {
+	if _, undo := s.Ack(9, clock.Never); !undo || s.Lost() != 2 {
 		t.Errorf("an acknowledgement of packets marked lost: undo %v, %d lost", undo, s.Lost())
 	}
 	if psn, _ := s.NextLost(); psn != 9 {
@@ -120,12 +120,12 @@ func TestReneging(t *testing.T) {
 	if s.Lost() != 0 {
 		t.Error("a packet that has arrived is lost")
 	}
-	s.Ack(1)
+	s.Ack(1, clock.Never)
 	s.DetectReneging(byReneging)
 	if got := lost(s, 0); !equal(got, []int{1}) {
 		t.Errorf("%v are lost, want the packet that was said to have arrived", got)
 	}
-	s.Ack(3)
+	s.Ack(3, clock.Never)
 	if s.DetectReneging(byReneging); s.Lost() != 0 || !s.Empty() {
 		t.Error("an empty table has lost packets")
 	}
@@ -164,16 +164,16 @@ func TestPartials(t *testing.T) {
 	if s.Partials() != 1 {
 		t.Fatalf("%d partial packets, want 1", s.Partials())
 	}
-	if s.Ack(3); s.Partials() != 0 {
+	if s.Ack(3, clock.Never); s.Partials() != 0 {
 		t.Errorf("%d partial packets after the acknowledgement", s.Partials())
 	}
 }
 
 func TestRewind(t *testing.T) {
 	s := start(0, 8)
-	s.Ack(2)
+	s.Ack(2, clock.Never)
 	s.SACK([]byte{0b1000})
-	s.MarkAllLost(clock.Never, byTimeout)
+	s.MarkAllLost(byTimeout)
 	if n := s.Rewind(); n != 6 || !s.Empty() || s.Pipe() != 0 || s.Lost() != 0 || s.Retransmits != 6 {
 		t.Errorf("%d packets; %d in the pipe, %d lost, %d sent again", n, s.Pipe(), s.Lost(), s.Retransmits)
 	}
@@ -215,7 +215,7 @@ func act(s *Sent, r *rand.Rand) {
 	switch r.IntN(8) {
 	case 0:
 		if n := s.Nxt.Sub(s.Una); n > 0 {
-			s.Ack(s.Una + seq.Num(1+r.IntN(n)))
+			s.Ack(s.Una+seq.Num(1+r.IntN(n)), clock.Never)
 		}
 	case 1:
 		block := make([]byte, 4*(1+r.IntN(8)))
@@ -223,7 +223,7 @@ func act(s *Sent, r *rand.Rand) {
 			block[i] = byte(r.Uint32() & r.Uint32())
 		}
 		s.SACK(block)
-		s.DetectLost(clock.Never, byLoss)
+		s.DetectLost(clock.Never, 0, byLoss)
 		if r.IntN(2) == 0 {
 			s.DetectDropped(block, byReneging)
 		}
@@ -233,7 +233,7 @@ func act(s *Sent, r *rand.Rand) {
 		}
 	case 3:
 		if r.IntN(8) == 0 {
-			s.MarkAllLost(clock.Never, byTimeout)
+			s.MarkAllLost(byTimeout)
 		}
 		s.DetectReneging(byReneging)
 	case 4:

@@ -84,7 +84,7 @@ func TestOutlier(t *testing.T) {
 func TestFirstSampleIsBounded(t *testing.T) {
 	var r Estimator
 	r.Update(3 * time.Second)
-	if got, most := r.Smoothed(), time.Duration(Outlier*InitialPTO); got != most {
+	if got, most := r.Smoothed(), Outlier*InitialPTO; got != most {
 		t.Errorf("a first sample of 3 s makes the round trip %v, want %v", got, most)
 	}
 }
