@@ -129,6 +129,9 @@ func (c *Config) of(h Host) *Config {
 	if h.MTU > 0 {
 		own.MTU, own.FrameSize, own.RxFrameSize, own.Segments = h.MTU, h.MTU, h.MTU, 1
 	}
+	if h.Frames > 0 {
+		own.Frames = h.Frames
+	}
 	own = own.withDefaults()
 	return &own
 }

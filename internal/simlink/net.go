@@ -29,8 +29,8 @@ type node struct {
 	addr netip.AddrPort
 	link atomic.Pointer[Link]
 
-	port port // virtual time only
-	down bool // the cable is cut; virtual time only
+	port *port // virtual time only; of several nodes after SharePort
+	down bool  // the cable is cut; virtual time only
 }
 
 // line is one direction between two addresses, with its impairments.
@@ -58,8 +58,9 @@ func New(cfg Config) *Net {
 
 // Host describes a host that differs from Config. A zero field means the value of Config.
 type Host struct {
-	Rate int64 // of its link, and of its switch port if Switch has no rate
-	MTU  int   // with another MTU, a frame holds a packet of this size. Larger packets to the host are lost.
+	Rate   int64 // of its link, and of its switch port if Switch has no rate
+	MTU    int   // with another MTU, a frame holds a packet of this size. Larger packets to the host are lost.
+	Frames int
 }
 
 // Link creates the link of an address. It panics if the address has an open link. After a link is closed, its address
@@ -125,10 +126,9 @@ func (n *Net) back(arrival *line, port uint16) *line {
 func (n *Net) node(addr netip.AddrPort) *node {
 	at := n.nodes[addr]
 	if at == nil {
-		at = &node{addr: addr}
-		at.port.wire.rate = n.cfg.portRate()
+		at = &node{addr: addr, port: &port{wire: wire{rate: n.cfg.portRate()}}}
 		n.nodes[addr] = at
-		n.ports = append(n.ports, &at.port)
+		n.ports = append(n.ports, at.port)
 	}
 	return at
 }

@@ -63,7 +63,7 @@ func (p *port) observe(now int64) {
 // Port returns the counters of an address's switch port since the last ResetPorts.
 func (n *Net) Port(addr netip.AddrPort) PortStats {
 	n.mu.Lock()
-	p, now := &n.node(addr).port, n.clock.now
+	p, now := n.node(addr).port, n.clock.now
 	n.mu.Unlock()
 	p.observe(now)
 	s := p.stats
@@ -71,6 +71,13 @@ func (n *Net) Port(addr netip.AddrPort) PortStats {
 		s.MeanQueue = p.area / span * float64(p.wire.rate) / 8e9
 	}
 	return s
+}
+
+// SharePort puts an address behind the switch port of another one, with a link of its own.
+func (n *Net) SharePort(of, addr netip.AddrPort) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.node(addr).port = n.node(of).port
 }
 
 // ResetPorts sets the counters of all ports to zero.
@@ -86,7 +93,7 @@ func (n *Net) ResetPorts() {
 // forward passes a packet that has reached the switch through the port of its destination, and puts it back in flight.
 // It reports false if the port drops the packet.
 func (n *Net) forward(e *event) bool {
-	p, now, size := &e.way.to.port, n.clock.now, len(e.payload)+wireOverhead
+	p, now, size := e.way.to.port, n.clock.now, len(e.payload)+wireOverhead
 	p.observe(now)
 	queued := p.queued(now)
 	if !n.cfg.Switch.fits(queued, size, n.ports, now) {

@@ -157,6 +157,20 @@ func TestSharedBuffer(t *testing.T) {
 	}
 }
 
+func TestSharedPort(t *testing.T) {
+	s := newStar(t, Config{Rate: byteRate, Switch: Switch{Buffer: 1e6}}, Host{}, Host{}, Host{}, Host{})
+	s.net.SharePort(starAddr(2), starAddr(3))
+	s.send(0, 2, 'a', 1000)
+	s.send(1, 3, 'b', 1000)
+	got := s.arrivals(3)
+	if len(got) != 1 || got[0].at != 3000 {
+		t.Errorf("got %v, want b at 3000", got)
+	}
+	if p := s.net.Port(starAddr(3)); p.Packets != 2 || p != s.net.Port(starAddr(2)) {
+		t.Errorf("%+v", p)
+	}
+}
+
 func TestHostsDiffer(t *testing.T) {
 	s := newStar(t, Config{Rate: byteRate, Delay: 1000, Switch: Switch{Buffer: 1e6}}, Host{}, Host{Rate: byteRate / 10}, Host{MTU: 9000}, Host{MTU: 8000})
 	if a, b := s.hosts[0].Caps(), s.hosts[2].Caps(); a.MaxPayload != 1472 || b.MaxPayload != 9000 || b.FrameSize != 9000 || b.Segments != 1 {
