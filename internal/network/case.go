@@ -29,6 +29,7 @@ func Cases() []Case {
 	all = append(all, requestCases()...)
 	all = append(all, pairCases()...)
 	all = append(all, pathCases()...)
+	all = append(all, neighbourCases()...)
 	return all
 }
 

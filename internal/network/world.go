@@ -43,6 +43,9 @@ type Net struct {
 	Frames int
 }
 
+// maxMachines is the largest number of machines in a world.
+const maxMachines = 256
+
 // deepBuffer is the buffer of a port that drops nothing.
 const deepBuffer = 64 << 20
 
@@ -57,7 +60,7 @@ func newWorld(n Net, seed uint64) *World {
 			Switch: n.Port, Hold: n.Hold, Frames: n.Frames, Unchecked: true}),
 		rng:    rand.New(rand.NewPCG(seed, 2)),
 		number: make(map[*simlink.Link]int),
-		alarms: newAlarms(len(n.Hosts)),
+		alarms: newAlarms(maxMachines),
 
 		portRate: float64(n.Rate),
 	}
