@@ -131,6 +131,10 @@ conformance: $(LANE) ## every rule of uDAPL, on every link this host has (AF_XDP
 	@DATXDP_CONFORMANCE=1 $(LANE) -test -show '[0-9]+ rules, [0-9]+ failures' conformance \
 		go test -json -vet=off -run '^TestConformance' -timeout 15m ./dat
 
+.PHONY: network
+network: ## many senders, long paths, faults and TCP beside ours, in virtual time; writes docs/NETWORK.md (ten minutes)
+	@go run ./internal/network/measure -targets -seeds 10 -write docs/NETWORK.md $(ARGS)
+
 .PHONY: fuzz
 fuzz: $(LANE) ## every fuzz target for FUZZTIME=1s
 	@$(LANE) fuzz tools/fuzz.sh $(FUZZTIME)

@@ -23,6 +23,26 @@ func TestSeedDeterminesFigures(t *testing.T) {
 	}
 }
 
+// Each row has a name of its own, and each target has rows.
+func TestNames(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, c := range Cases() {
+		if seen[c.Name] {
+			t.Errorf("two rows are %s", c.Name)
+		}
+		seen[c.Name] = true
+	}
+	for _, target := range Targets() {
+		found := false
+		for name := range seen {
+			found = found || target.has(name)
+		}
+		if !found {
+			t.Errorf("no row is for the target %q", target.Text)
+		}
+	}
+}
+
 func TestAlarms(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 9} {
 		a := newAlarms(n)

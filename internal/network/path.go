@@ -56,7 +56,22 @@ const (
 	wanDepth = 32
 )
 
+// run measures the flow; with loss it also measures a network without.
 func (c wanCase) run(seed uint64) []Metric {
+	all := c.ramp(seed)
+	kept := 1.0
+	if c.loss > 0 {
+		clean := c
+		clean.loss = 0
+		kept = all[wanAfter].Value / clean.ramp(seed)[wanAfter].Value
+	}
+	return append(all, Metric{"kept", kept})
+}
+
+const wanAfter = 2 // index of the share after the ramp
+
+// ramp measures the shares of the line in the first time and after it.
+func (c wanCase) ramp(seed uint64) []Metric {
 	w := newWorld(Net{Rate: c.rate, RTT: c.rtt, MTU: c.mtu, Loss: c.loss, Port: c.port, Hosts: make([]simlink.Host, 2), Frames: 8192}, seed)
 	rate := c.rate
 	if c.port.Rate > 0 {

@@ -1,0 +1,84 @@
+package network
+
+import (
+	_ "embed"
+	"fmt"
+	"io"
+	"strings"
+	"text/template"
+)
+
+//go:embed page.md
+var pageText string
+
+var page = template.Must(template.New("page").Parse(pageText))
+
+// Bound is the bound of a result in words.
+func (r Result) Bound() string { return r.bound() }
+
+// Measured is the value of a result in words.
+func (r Result) Measured() string { return format(r.Value) }
+
+// kind is the rows of one kind.
+type kind struct{ Name, Comment, Table string }
+
+// comments say what the columns of each kind are.
+var comments = map[string]string{
+	"steady": "Bulk flows from hosts of their own to one host (`64-from-1`: all from one host). *drop*: dropped by the port; *again*: sent again; " +
+		"*queue*, *max*: mean and largest queue of the port.",
+	"incast": "One write of each sender, all posted within a microsecond. *cold*: the first of each connection, *warm*: the median of five later rounds; " +
+		"time until the last has completed ÷ ideal. *timeouts*: for each flow.",
+	"requests": "One write of 64 bytes at a time, 5 µs after the last, beside 8 bulk flows to the same host.",
+	"pair":     "Two bulk flows to one host. *first*, *second*: their shares of the port.",
+	"join":     "Four bulk flows begin and end, one every 20 ms. *fair after*: the longest time until they are fair (0.95 over 1 ms); *least used*: of the port in any millisecond.",
+	"wan":      "One flow on a path of 10 ms, without limit by the port's buffer except in `1G-port`. Shares of the line from the first write on, in three times 150 ms. *kept*: share of the same without loss.",
+	"reroute":  "One flow at 25 Gb/s; the round trip of its path changes. Shares of the line after that.",
+	"flap":     "8 bulk flows; the cable of their receiver is cut for a time. *first*: until the first packet has arrived again; *90 %*: until 0.9 of the line.",
+	"reorder":  "One flow at 25 Gb/s; some packets are late by the time of 3–30 packets, so that others overtake them. Shares of the line.",
+	"beside":   "Bulk flows beside as many TCP flows on one port of 10 or 1 Gb/s. Shares of the port.",
+}
+
+// WritePage writes docs/NETWORK.md.
+func WritePage(w io.Writer, rows []Row, seeds int) error {
+	data := struct {
+		Seeds           int
+		Targets, Others []Result
+		Kinds           []kind
+	}{Seeds: seeds, Kinds: kinds(rows)}
+	for _, r := range Judge(rows) {
+		if r.Other {
+			data.Others = append(data.Others, r)
+		} else {
+			data.Targets = append(data.Targets, r)
+		}
+	}
+	return page.Execute(w, data)
+}
+
+// kinds returns a table for each kind of rows.
+func kinds(rows []Row) (all []kind) {
+	for _, r := range rows {
+		name, _, _ := strings.Cut(r.Name, "/")
+		if len(all) == 0 || all[len(all)-1].Name != name {
+			all = append(all, kind{name, comments[name], header(r)})
+		}
+		k := &all[len(all)-1]
+		var line strings.Builder
+		fmt.Fprintf(&line, "| %s |", strings.TrimPrefix(r.Name, name+"/"))
+		for _, m := range r.Metrics {
+			fmt.Fprintf(&line, " %s |", format(m.Value))
+		}
+		k.Table += line.String() + "\n"
+	}
+	return all
+}
+
+// header returns the first two lines of the table of a row's kind.
+func header(r Row) string {
+	names, dashes := "| |", "|---|"
+	for _, m := range r.Metrics {
+		names += " " + m.Name + " |"
+		dashes += "---|"
+	}
+	return names + "\n" + dashes + "\n"
+}
