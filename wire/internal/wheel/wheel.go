@@ -9,11 +9,12 @@ import "math/bits"
 const (
 	slotBits = 6
 	slots    = 1 << slotBits
-	levels   = 5
+	levels   = 6
 	none     = -1
-	// tickBits makes a tick 2^14 ns = 16.4 µs; five levels of 64 slots reach 2^44 ns, 4.9 hours.
-	tickBits = 14
-	reach    = (slots - 1) << ((levels - 1) * slotBits) // longest time to a deadline in ticks: 4.8 hours
+	// tickBits makes a tick 2^10 ns = 1 µs, since the pacer spaces packets out by microseconds. Six levels of 64 slots reach
+	// 2^46 ns, 19 hours.
+	tickBits = 10
+	reach    = (slots - 1) << ((levels - 1) * slotBits) // longest time to a deadline in ticks: 19 hours
 )
 
 // Tick is the resolution of the wheel in nanoseconds.
