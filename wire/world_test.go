@@ -165,7 +165,10 @@ func (w *world) next() Time {
 }
 
 // step polls every engine once and moves time to the next event. It reports false if there will be no further event.
-func (w *world) step() bool {
+func (w *world) step() bool { return w.stepUntil(int64(never)) }
+
+// stepUntil is step, but moves time to end at most.
+func (w *world) stepUntil(end int64) bool {
 	now := w.net.Now()
 	if w.poll() {
 		w.net.Advance(now + spin)
@@ -175,7 +178,7 @@ func (w *world) step() bool {
 	if next == never {
 		return false
 	}
-	w.net.Advance(max(int64(next), now+spin))
+	w.net.Advance(min(max(int64(next), now+spin), end))
 	return true
 }
 
@@ -193,7 +196,7 @@ func (w *world) until(what string, d time.Duration, cond func() bool) {
 func (w *world) run(d time.Duration) {
 	end := w.net.Now() + int64(d)
 	for steps := 0; w.net.Now() < end; steps++ {
-		if !w.step() {
+		if !w.stepUntil(end) {
 			w.net.Advance(end)
 		}
 		if steps > 1_000_000 {
