@@ -52,7 +52,7 @@ func (c *Conn) takeSACK(h *proto.Header, sack []byte) {
 func (c *Conn) detectLost() Time {
 	s, srtt := &c.sent, c.rtt.Smoothed()
 	if n := s.DetectLost(c.eng.now, srtt, uint8(CauseLoss)); n > 0 {
-		c.cc.Lost(s.Una, s.Nxt, n)
+		c.cc.Lost(n)
 	}
 	return s.NextDetection(srtt)
 }
@@ -67,8 +67,13 @@ func (c *Conn) takeEcho(h *proto.Header) (echoedAt Time) {
 	}
 	c.rtt.Update(d)
 	c.eng.stats.RoundTrip.observe(d, 1)
-	c.cc.Sample(now, d)
+	c.cc.Sample(d, c.acksFullPacket(h))
 	return now.Add(echoPrecision - d)
+}
+
+// acksFullPacket reports whether the newest packet that h acknowledges is about as large as a full packet.
+func (c *Conn) acksFullPacket(h *proto.Header) bool {
+	return h.Ack != c.sent.Una && 16*int(c.sent.At(h.Ack-1).Size) >= 15*c.pmtu.Size
 }
 
 // advance handles a cumulative acknowledgement of new packets.

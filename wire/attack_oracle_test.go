@@ -86,8 +86,8 @@ func TestAttack06ReadForgedSource(t *testing.T) {
 		s.want(s.victim.connect, KindBroken)
 		s.drain()
 		t.Logf("%d packets, %d bytes in answer to %d packets, %d bytes", s.out.packets, s.out.bytes, s.in.packets, s.in.bytes)
-		if n := s.out.types[proto.Data]; n < congestion.InitialWindow || n > 2*congestion.InitialWindow {
-			t.Errorf("%d packets of data, want %d to %d", n, congestion.InitialWindow, 2*congestion.InitialWindow)
+		if n := s.out.types[proto.Data]; n < congestion.InitialPackets || n > 3*congestion.InitialPackets {
+			t.Errorf("%d packets of data, want %d to %d", n, congestion.InitialPackets, 3*congestion.InitialPackets)
 		}
 		s.finish()
 	})

@@ -285,6 +285,7 @@ func (c *Conn) setPeer(h *proto.Header, hi *proto.Hello) {
 	c.sent.Limit = min(maxWindow, int(hi.Window))
 	c.host.peers.add(c.peerKey(), peerName{c.cid, c.eng.portReports.destination(c.path)})
 	c.pmtu.Agree(int(min(hi.MTU, 1<<16-1)))
+	c.cc.SetPacketSize(c.pmtu.Size)
 	c.recv.newestTS = h.TS
 	c.readsAllowed = int32(min(c.readOut, hi.ReadIn))
 	c.resp.init(int(c.readIn))

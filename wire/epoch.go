@@ -29,6 +29,7 @@ func (c *Conn) changeEpoch() {
 	c.epoch.flag ^= proto.Epoch
 	c.epoch.changing = true
 	c.pmtu.Fail()
+	c.cc.SetPacketSize(c.pmtu.Size)
 	c.rtx.reset()
 	c.askEpoch()
 }

@@ -96,7 +96,7 @@ func TestNotReadyFullWindow(t *testing.T) {
 	}
 	a.eng.Poll(Time(w.net.Now()))
 	ca.receiverNotReady()
-	ca.cc.TimedOut(ca.sent.Nxt)
+	ca.cc.TimedOut(ca.eng.now, 0)
 	if ca.cc.Open(ca.eng.now, ca.sent.Pipe()) {
 		t.Fatalf("the window has room for another packet than the %d in the network", ca.sent.Pipe())
 	}

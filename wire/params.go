@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/datxdp/datxdp/wire/internal/clock"
-	"github.com/datxdp/datxdp/wire/internal/congestion"
 	"github.com/datxdp/datxdp/wire/internal/proto"
 )
 
@@ -12,7 +11,7 @@ import (
 // another unit.
 const (
 	// maxWindow bounds the packets in flight on a connection.
-	maxWindow = congestion.MaxWindow
+	maxWindow = proto.MaxWindow
 	// minPacket is the smallest MTU that a peer may have. Every handshake packet fits into it.
 	minPacket = proto.HeaderSize + proto.MaxHelloSize + proto.TrailerSize
 	// minPeerWindow is the smallest receive window that a peer may have.
@@ -68,7 +67,7 @@ const (
 	// back-off of this timeout (RFC 6298 §5.5 to §5.7). While a peer does not answer, every connection to it
 	// retransmits once per maxRTO, and the peer must be able to read these packets when it resumes. With a maxRTO of 25
 	// ms, 4000 connections sent 160,000 packets/s, and a peer process that had been stopped for 1 s never caught up.
-	minRTO = 500 * time.Microsecond
+	minRTO = 250 * time.Microsecond
 	maxRTO = time.Second
 	// busyRTO bounds the back-off while packets from any peer arrive at the engine, because the path then works. With a
 	// longer back-off, connections starve if many share a short queue: with 500 ms, some of 40 connections on a queue

@@ -78,7 +78,13 @@ func (c *Conn) handleProbed(bufs []link.Buf, end int) {
 		c.eng.stats.BadPackets++
 		return
 	}
+	was := c.pmtu.Size
+	sentAt, sole := c.pmtu.ProbeSent()
 	c.pmtu.Confirm(c.eng.now, int(proto.ProbedLen(bufs[0].Data[proto.HeaderSize:])))
+	c.cc.SetPacketSize(c.pmtu.Size)
+	if sole && c.pmtu.Size > was {
+		c.cc.Probed(c.eng.now.Sub(sentAt))
+	}
 	c.setDeadline(c.pmtu.Deadline())
 	c.schedule()
 }

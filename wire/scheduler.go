@@ -152,9 +152,7 @@ func (c *Conn) blockedBy(m sendMode) {
 	switch m {
 	case sendWindow:
 		c.cc.Limit()
-		if c.sent.Pipe() == 0 {
-			c.setDeadline(c.cc.NextSend())
-		}
+		c.setDeadline(c.cc.NextSend(c.eng.now, c.sent.Pipe()))
 	case sendCredit:
 		c.outOfCredit()
 	default:

@@ -66,7 +66,7 @@ func (c *Conn) rtxTimeout() {
 	} else {
 		c.verifyMTU()
 		c.sent.MarkAllLost(uint8(CauseTimeout))
-		c.cc.TimedOut(c.sent.Nxt)
+		c.cc.TimedOut(now, c.rto())
 	}
 	c.setDeadline(now.Add(c.rto()))
 	c.schedule()

@@ -85,7 +85,7 @@ func (c *Conn) fillPacket(p *packet, f *recovery.Packet, psn seq.Num, fresh bool
 	}
 	p.finish(&h)
 	c.sent.PacketSent(f, e.now)
-	c.cc.Sent(e.now, c.rtt.Smoothed())
+	c.cc.Sent(e.now, c.rtt.Smoothed(), int(f.Size))
 	c.setDeadline(e.now.Add(c.rto()))
 	return true
 }

@@ -1,15 +1,22 @@
-// Package congestion decides how many packets of a connection may be in the network.
+// Package congestion decides how many bytes of a connection may be in the network.
 //
-// The congestion window grows by one packet per round trip, after slow start. It shrinks at most once per round trip. One of three
-// signals shrinks it:
-//   - congestion marks, in proportion to the share of marked packets (DCTCP, RFC 8257),
-//   - delay above a target (Swift, SIGCOMM 2020),
-//   - loss, by a fixed factor (RFC 5681), unless the delay shows no queue and few packets are lost.
+// One law moves the window (FAST TCP; Swift, SIGCOMM 2020). The delay of a round trip shows the queue: what exceeds the base
+// delay, which is the round trip of the empty network. Each connection has a target for this delay, which is longer for a
+// lower rate (see target). Once per round trip, the window changes by a share of the bytes that are missing in the queue or
+// too many:
 //
-// While the window is below one packet, a pacer sends at most one packet per round trip.
+//	window += Gain × rate × (target − queue)
 //
-// Of the delay samples in one round trip, only the shortest counts. So a receiver or sender that sometimes polls late
-// is not mistaken for a queue in the network.
+// All connections on a queue see the same queue, so they converge to the same target and the same rate, whatever their
+// round trips and packet sizes are. The other signals act on parts of this law:
+//   - Congestion marks lower the target in proportion to their share (compare DCTCP, RFC 8257).
+//   - A loss takes the lost bytes out of the window, unless so few packets are lost that losses may be random.
+//   - Timeouts leave at most one packet.
+//   - Slow start doubles the window each round trip until a queue shows. It begins again when the path has room.
+//   - Delay that stays although the window is tiny raises the base delay: the path has become longer. A slowdown from time to
+//     time finds a base delay that is too long because the connection has never seen the network empty.
+//
+// While the window is a few packets or less, a pacer spaces the packets out.
 //
 // A Controller has one owner. It reads no clock and sends nothing.
 package congestion
@@ -24,201 +31,228 @@ import (
 
 // Controller is the congestion control state of a connection.
 type Controller struct {
-	window        float64       // cwnd, in packets
-	ssthresh      float64       // slow start threshold, in packets
-	undoWindow    float64       // window before the last timeout; 0: nothing to undo
-	recoverPSN    seq.Num       // the window has shrunk for losses of packets before this one (RFC 6582)
-	ce            uint16        // congestion marks that the peer has counted; wraps
-	windowLimited bool          // the window has delayed packets in this round
-	hostDelay     time.Duration // time that packets may wait in the two hosts, which is no sign of congestion
+	window     float64       // cwnd, in bytes
+	ssthresh   float64       // slow start threshold, in bytes
+	undoWindow float64       // window before the first of consecutive timeouts; 0: nothing to undo
+	size       float64       // full packet in bytes
+	hostDelay  time.Duration // time that packets may wait in the two hosts, which is no sign of congestion
+	newest     time.Duration // newest sample
 
-	round    round
-	lastMin  time.Duration // shortest sample of the last round
-	alpha    float64       // smoothed share of marked packets (RFC 8257 §3.3)
-	base     baseDelay
-	pacer    pacer
+	round round
+	marks float32 // smoothed share of marked packets (RFC 8257 §3.3)
+	ce    uint16  // congestion marks that the peer has counted; wraps
+	empty int8    // consecutive rounds with hardly any queue
+	hold  bool    // the window has shrunk much, and the next round does not show the effect yet
+	base  baseDelay
+	pacer pacer
+	noise noise
+
 	slowdown slowdown
-	noise    noise
-}
-
-// round is the state of one round trip. It ends with the acknowledgement of a packet that left after its beginning.
-type round struct {
-	minDelay time.Duration // shortest sample; 0: none
-	endPSN   seq.Num       // first packet that left after the beginning
-	acked    int32         // acknowledged packets
-	marks    int32         // marked packets among them
 }
 
 // New returns the state of a new connection. psn is the number of its first packet. hostDelay is the time that packets
 // may wait in queues of the two hosts.
 func New(psn seq.Num, hostDelay time.Duration) Controller {
-	return Controller{hostDelay: hostDelay, window: InitialWindow, ssthresh: MaxWindow, recoverPSN: psn, round: round{endPSN: psn}, alpha: 1}
+	return Controller{hostDelay: hostDelay, window: InitialBytes, ssthresh: math.Inf(1), size: InitialBytes / InitialPackets,
+		round: round{endPSN: psn}, pacer: pacer{seed: uint32(psn)}}
 }
+
+// SetPacketSize sets the size of a full packet in bytes. Before the first packet it also sets the initial window.
+func (c *Controller) SetPacketSize(n int) {
+	if c.newest == 0 {
+		c.window = min(max(InitialBytes, 2*float64(n)), InitialPackets*float64(n))
+	}
+	c.size = float64(n)
+}
+
+// Probed notes the round trip d of the first packet of the present size. Before, packets were shorter, and took less time
+// also in the empty network.
+func (c *Controller) Probed(d time.Duration) { c.base.delay = d }
 
 // Window returns the congestion window in packets.
-func (c *Controller) Window() float64 { return c.window }
+func (c *Controller) Window() float64 { return c.window / c.size }
 
 // BaseDelay returns the round trip of the empty network, or 0 without a sample.
-func (c *Controller) BaseDelay() time.Duration { return c.base.delay() }
+func (c *Controller) BaseDelay() time.Duration { return c.base.delay }
 
-// Open reports whether a packet may leave. The argument pipe is the number of packets in the network. If the window is
-// below one packet, a packet may leave only if no other one is in the network, and not before NextSend.
+// Open reports whether a packet may leave. The argument pipe is the number of packets in the network.
 func (c *Controller) Open(now clock.Time, pipe int) bool {
-	if c.window >= 1 {
-		return float64(pipe) < c.window
-	}
-	return pipe == 0 && now >= c.pacer.nextAt
+	return c.hasRoom(pipe) && (!c.isPaced() || now >= c.pacer.nextAt)
 }
 
-// NextSend returns when the pacer allows the next packet.
-func (c *Controller) NextSend() clock.Time { return c.pacer.nextAt }
+// NextSend returns when the pacer allows the next packet, or clock.Never if a packet does not wait for the pacer.
+func (c *Controller) NextSend(now clock.Time, pipe int) clock.Time {
+	if c.hasRoom(pipe) && c.isPaced() && now < c.pacer.nextAt {
+		return c.pacer.nextAt
+	}
+	return clock.Never
+}
+
+func (c *Controller) hasRoom(pipe int) bool {
+	return float64(pipe)*c.size < c.window && (pipe < slowdownWindow || !c.slowdown.active())
+}
+
+func (c *Controller) isPaced() bool { return c.window < PacedWindow*c.size }
+
+func (c *Controller) inSlowStart() bool { return c.window < c.ssthresh }
 
 // Group returns the largest number of packets that may leave as one group: a quarter of the window, and what the window
 // allows in groupTime. The base delay stands for the round trip, because a late poll does not change it.
 func (c *Controller) Group() int {
 	share := 0.25
-	if d := c.base.delay(); d > 4*groupTime {
+	if d := c.base.delay; d > 4*groupTime {
 		share = float64(groupTime) / float64(d)
 	}
-	return max(1, int(c.window*share))
+	return max(1, int(c.Window()*share))
 }
 
-// Limit notes that a packet waits for the window. The window grows only in rounds with such a note (RFC 7661).
-func (c *Controller) Limit() { c.windowLimited = true }
+// Limit notes that a packet waits for the window. The window changes only in rounds with such a note: otherwise it
+// neither causes the queue nor needs to grow (RFC 7661).
+func (c *Controller) Limit() { c.round.limited = true }
 
-// Sent notes that a packet leaves.
-func (c *Controller) Sent(now clock.Time, srtt time.Duration) {
-	c.pacer.packetSent(now, c.window, srtt)
-}
-
-// Sample adds a round-trip sample.
-func (c *Controller) Sample(now clock.Time, d time.Duration) {
-	c.base.sample(now, d)
-	if c.round.minDelay == 0 || d < c.round.minDelay {
-		c.round.minDelay = d
+// Sent notes that a packet of n bytes leaves.
+func (c *Controller) Sent(now clock.Time, srtt time.Duration, n int) {
+	if c.isPaced() {
+		c.pacer.packetSent(now, c.gap(srtt, n))
 	}
+}
+
+// gap returns the time from a packet of n bytes to the next one while packets are paced: the time in which the rate, one
+// window in a round trip, sends n bytes. The newest sample stands for a part of the round trip, as in a window that
+// acknowledgements move: the sooner they come, the faster packets leave. This part is smaller in a smaller window, where
+// the next packet leaves long after the sample. With the newest sample alone, the queue oscillates.
+func (c *Controller) gap(srtt time.Duration, n int) time.Duration {
+	part := min(c.window/c.size, 1) / 2
+	rtt := srtt + time.Duration(part*float64(c.newest-srtt))
+	rtt = min(rtt, c.base.delay+MaxQueue+c.hostDelay) // a queue that was longer drains
+	return min(time.Duration(float64(rtt)*float64(n)/c.window), max(rtt, maxGap))
+}
+
+// Sample adds a round-trip sample. full reports whether the packet was so large that its sample may be the base delay.
+func (c *Controller) Sample(d time.Duration, full bool) {
+	if full || c.base.delay == 0 {
+		c.base.sample(d)
+	}
+	c.newest = d
+	c.round.sample(d)
 }
 
 // Acked handles the acknowledgement of n packets. una is the oldest PSN that remains unacknowledged, and nextPSN is the
 // PSN of the next new packet. ce is the peer's count of marked packets since the beginning of the connection.
 func (c *Controller) Acked(now clock.Time, una, nextPSN seq.Num, n int, ce uint16) {
-	c.round.acked += int32(n)
+	r := &c.round
+	r.acked += int16(n)
 	c.noise.acked(n)
-	c.round.marks += int32(ce - c.ce)
+	r.marks += int32(ce - c.ce)
 	c.ce = ce
-	if c.windowLimited && !c.slowdown.active() && c.round.minDelay <= c.delayLimit() {
-		c.grow(float64(n))
+	if r.limited && c.inSlowStart() && r.marks == 0 && c.queue(c.newest) <= c.startQueue() {
+		c.window += float64(n) * min(c.size, c.window)
 	}
-	if c.round.endPSN.Less(una) {
-		c.endRound(now, una)
-		c.round.endPSN = nextPSN
-	}
-}
-
-// grow enlarges the window after n packets were acknowledged. A window below one packet grows by a quarter. A window of
-// one packet or more grows as in slow start if it is below ssthresh, and otherwise as in congestion avoidance (RFC 5681
-// §3.1).
-func (c *Controller) grow(n float64) {
-	switch {
-	case c.window < 1:
-		c.window *= 1.25
-	case c.window < c.ssthresh:
-		c.window = min(c.window+n, c.ssthresh)
-	default:
-		c.window = min(c.window+n/c.window, MaxWindow)
+	if r.endPSN.Less(una) {
+		c.endRound(now)
+		c.round = round{endPSN: nextPSN}
 	}
 }
 
-// delayLimit returns the round trip above which the window shrinks. On short paths this limit does not depend on the
-// base delay (the round trip of an empty network): if a connection starts while there is a queue, the queue may be most
-// of the delay that it measures as the base delay. The limit is longer for a smaller window, so that the windows of
-// connections on the same queue converge.
-func (c *Controller) delayLimit() time.Duration {
-	share := 0.25 + 3/math.Sqrt(max(c.window, 1))
-	return max(time.Duration(share*float64(DelayTarget)), c.base.delay()*5/4) + c.hostDelay
+// queue returns the part of a delay that queues cause.
+func (c *Controller) queue(d time.Duration) time.Duration { return d - c.base.delay }
+
+// startQueue returns the delay in queues that ends slow start.
+func (c *Controller) startQueue() time.Duration {
+	return max(startQueue, c.base.delay/startShare) + c.hostDelay
 }
 
-// queueing reports whether the delay shows a queue in the network.
-func (c *Controller) queueing() bool { return c.round.minDelay > (c.base.delay()+c.delayLimit())/2 }
+// target returns the delay in queues that the connection tolerates, in a round of delay d.
+func (c *Controller) target(d time.Duration) time.Duration {
+	t := max(target(c.window/d.Seconds()), c.base.delay/BaseShare)
+	return t - time.Duration(c.marks*float32(MarkDelay)) + c.hostDelay
+}
 
-// endRound adjusts the window to the signals of the round trip that ends.
-func (c *Controller) endRound(now clock.Time, una seq.Num) {
-	r, limit := &c.round, c.delayLimit()
-	share := min(float64(r.marks)/float64(r.acked), 1)
-	c.alpha += (share - c.alpha) / 8
+// endRound adjusts the window to the round trip that ends.
+func (c *Controller) endRound(now clock.Time) {
+	r := &c.round
+	c.marks += (r.markShare() - c.marks) / MarkMemory
 	switch {
 	case c.slowdown.active():
-		c.endSlowdownRound()
-	case c.windowLimited && c.slowdown.shouldBegin(now, r.minDelay > 0 && r.minDelay < c.lastMin*3/4):
-		c.beginSlowdown(now)
-	case una.LessEq(c.recoverPSN): // the window has already shrunk for a loss
-	case r.marks > 0:
-		c.shrink(1 - c.alpha/2)
-	case r.minDelay > limit && c.window > DelayFloor:
-		c.shrink(max(1-0.8*float64(r.minDelay-limit)/float64(r.minDelay), DelayFloor/c.window))
-	}
-	c.lastMin, c.windowLimited = r.minDelay, false
-	*r = round{endPSN: r.endPSN}
-}
-
-// beginSlowdown reduces a large window to slowdownWindow for slowdownRounds rounds.
-func (c *Controller) beginSlowdown(now clock.Time) {
-	s := &c.slowdown
-	s.nextAt = now.Add(max(slowdownEvery, 300*c.round.minDelay))
-	if c.window > slowdownWindow {
-		s.rounds, s.window, c.window = slowdownRounds, c.window, slowdownWindow
-	}
-}
-
-// endSlowdownRound counts down the rounds of a slowdown. After the last one it restores the window.
-func (c *Controller) endSlowdownRound() {
-	if c.slowdown.rounds--; c.slowdown.rounds == 0 {
-		c.window = c.slowdown.window
-	}
-}
-
-// shrink ends slow start and multiplies the window by the argument factor, or by 1/2 if the factor is less. During a
-// slowdown, it instead multiplies the window that will be restored after the slowdown.
-func (c *Controller) shrink(factor float64) {
-	w := &c.window
-	if c.slowdown.active() {
-		w = &c.slowdown.window
-	}
-	*w = max(*w*max(factor, 0.5), MinWindow)
-	c.ssthresh = *w
-}
-
-// Lost shrinks the window after a loss of n packets. Further losses of packets before nextPSN do not shrink it again.
-func (c *Controller) Lost(una, nextPSN seq.Num, n int) {
-	c.noise.lost(n)
-	if una.Less(c.recoverPSN) {
-		return
-	}
-	switch {
-	case c.queueing():
-		c.shrink(LossFactor)
-	case c.noise.exceeds():
-		c.shrink(NoiseFactor)
+		c.slowdown.rounds--
+	case c.hold:
+		c.hold = false
+	case !r.limited || r.samples == 0:
+	case c.inSlowStart():
+		if r.marks > 0 || c.queue(r.delay()) > c.startQueue() {
+			c.ssthresh = c.window
+		}
+	case c.slowdown.begin(now, r.least, c.base.delay):
+	case c.pathIsLonger(r.delay()), c.pathHasRoom(r.delay()):
+		c.ssthresh = math.Inf(1)
 	default:
+		c.adjust(r.delay())
+	}
+}
+
+// pathIsLonger reports whether the base delay has risen in a round of delay d.
+func (c *Controller) pathIsLonger(d time.Duration) bool {
+	if c.queue(d) <= MaxQueue+c.hostDelay || c.window > DelayFloor*c.size {
+		c.base.rounds = 0
+		return false
+	}
+	return c.base.excess(d)
+}
+
+// pathHasRoom reports whether there was hardly any queue for emptyRounds rounds, of which the last has delay d.
+func (c *Controller) pathHasRoom(d time.Duration) bool {
+	if c.round.marks > 0 || c.queue(d) >= c.target(d)/emptyShare {
+		c.empty = 0
+		return false
+	}
+	c.empty++
+	if c.empty < emptyRounds {
+		return false
+	}
+	c.empty = 0
+	return true
+}
+
+// adjust moves the window towards the target in a round of delay d. A window that is far too large shrinks at once to the
+// size that leaves the target in the queue, but at most by a half. A window below one packet moves more slowly, because
+// its effect shows later.
+func (c *Controller) adjust(d time.Duration) {
+	t, q := c.target(d), c.queue(d)
+	factor := Gain * float64(t-q) / float64(d)
+	if q > 2*max(t, 0) {
+		factor = float64(c.base.delay+t)/float64(d) - 1
+		c.hold = true
+	} else {
+		factor *= min(c.window/c.size, 1)
+	}
+	least := min(c.window, DelayFloor*c.size)
+	c.window = max(c.window*max(1+factor, 0.5), least)
+	c.ssthresh = c.window
+}
+
+// Lost takes n lost packets out of the window, and ends slow start. It leaves at least one packet. It ignores losses that
+// may be random.
+func (c *Controller) Lost(n int) {
+	if c.noise.lost(n); c.noise.exceeds() {
+		c.window = max(c.window-float64(n)*c.size, min(c.window, c.size))
+		c.ssthresh = c.window
+	}
+}
+
+// TimedOut reduces the window after a retransmission timeout of length rto: no packet is known to be in the network. The
+// first of consecutive timeouts leaves half of the window, and at most one packet. The next packet leaves after a random
+// part of the timeout.
+func (c *Controller) TimedOut(now clock.Time, rto time.Duration) {
+	c.pacer.scatter(now, time.Duration(timeoutJitter*float64(rto)))
+	if c.undoWindow != 0 {
 		return
 	}
-	c.recoverPSN = nextPSN
+	c.undoWindow = c.window
+	c.ssthresh = c.window / 2
+	c.window = max(min(c.window/2, c.size), MinWindow*c.size)
 }
 
-// TimedOut reduces the window to one packet after a retransmission timeout: no packet is known to be in the network.
-func (c *Controller) TimedOut(nextPSN seq.Num) {
-	if c.slowdown.active() {
-		c.slowdown.rounds, c.window = 0, c.slowdown.window
-	}
-	if c.undoWindow == 0 {
-		c.undoWindow = c.window
-	}
-	c.ssthresh = max(c.undoWindow/2, MinWindow)
-	c.window = max(min(c.window/2, 1), MinWindow)
-	c.recoverPSN = nextPSN
-}
-
-// Undo reverts a TimedOut if no Progress came since: the timeout was spurious (RFC 4015), and the packets had arrived.
+// Undo reverts the timeouts if no Progress came since: they were spurious (RFC 4015), and the packets had arrived.
 func (c *Controller) Undo() {
 	if c.undoWindow != 0 {
 		c.window = max(c.window, c.undoWindow)
@@ -231,4 +265,4 @@ func (c *Controller) Undo() {
 func (c *Controller) Progress() { c.undoWindow = 0 }
 
 // Rewind notes that PSNs from psn on will be used again.
-func (c *Controller) Rewind(psn seq.Num) { c.recoverPSN, c.round.endPSN = psn, psn }
+func (c *Controller) Rewind(psn seq.Num) { c.round.endPSN = psn }

@@ -1,6 +1,7 @@
 package congestion
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -8,7 +9,10 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
-const us = time.Microsecond
+const (
+	us     = time.Microsecond
+	packet = 1460 // bytes
+)
 
 // path is a connection that keeps its window full on a path with a given round trip.
 type path struct {
@@ -18,52 +22,151 @@ type path struct {
 	ce  uint16
 }
 
-func newPath() *path { return &path{Controller: New(0, 0)} }
+func newPath() *path {
+	p := &path{Controller: New(0, 0), now: 1}
+	p.SetPacketSize(packet)
+	return p
+}
 
 // rounds runs n round trips of length rtt, each with the given number of marked packets.
 func (p *path) rounds(n int, rtt time.Duration, marks int) {
 	for range n {
-		packets := max(int(p.window), 1)
+		packets := max(int(p.Window()), 1)
 		p.Limit()
 		p.now = p.now.Add(rtt)
-		p.Sample(p.now, rtt)
-		first := p.psn
-		p.psn += seq.Num(packets)
+		p.Sample(rtt, true)
 		p.ce += uint16(marks)
-		p.Acked(p.now, p.psn, p.psn+1, p.psn.Sub(first), p.ce)
-		p.psn++
+		p.psn += seq.Num(packets + 1)
+		p.Acked(p.now, p.psn, p.psn, packets, p.ce)
+	}
+}
+
+// settled returns a path with a base delay of 8 µs and a window of so many packets, after slow start.
+func settled(window float64) *path {
+	p := newPath()
+	p.Sample(8*us, true)
+	p.window, p.ssthresh, p.round = window*packet, window*packet, round{endPSN: p.round.endPSN}
+	return p
+}
+
+// port is the output port of a switch in a fluid model: the delay of all connections follows from their windows.
+func port(rate float64, base time.Duration, all ...*path) time.Duration {
+	var sum float64
+	for _, p := range all {
+		sum += p.window
+	}
+	return max(base, time.Duration(sum/rate*1e9))
+}
+
+func TestInitialWindow(t *testing.T) {
+	for size, want := range map[int]float64{1200: InitialPackets * 1200, 1460: InitialBytes, 8972: 2 * 8972, 65000: 2 * 65000} {
+		c := New(0, 0)
+		if c.SetPacketSize(size); c.window != want {
+			t.Errorf("packets of %d bytes: the window is %v bytes, want %v", size, c.window, want)
+		}
 	}
 }
 
 func TestSlowStart(t *testing.T) {
 	p := newPath()
-	p.slowdown.nextAt = clock.Never
-	p.rounds(2, 20*us, 0)
-	if p.Window() != 128 {
-		t.Errorf("after two rounds the window is %v, want 128", p.Window())
+	p.rounds(3, 20*us, 0)
+	if p.Window() < 60 {
+		t.Errorf("after three rounds the window is %v, want more than 60", p.Window())
 	}
-	p.rounds(20, 20*us, 0)
-	if p.Window() != MaxWindow {
-		t.Errorf("the window is %v, want %v", p.Window(), MaxWindow)
+	p.rounds(1, 40*us, 0)
+	w := p.Window()
+	if p.rounds(3, 40*us, 0); p.Window() > w {
+		t.Errorf("with a queue the window grows from %v to %v", w, p.Window())
+	}
+	p = newPath()
+	p.rounds(1, 20*us, 3)
+	w = p.Window()
+	if p.rounds(3, 20*us, 3); p.Window() > 1.5*w {
+		t.Errorf("with marks slow start goes on: the window grows from %v to %v in three rounds", w, p.Window())
 	}
 }
 
-// A window that delays no packet must not grow.
+// A path that has room must be filled again, also if slow start has ended early.
+func TestRoom(t *testing.T) {
+	p := settled(4)
+	p.base.delay = 10 * time.Millisecond
+	p.rounds(emptyRounds+7, 10*time.Millisecond, 0)
+	if p.Window() < 256 {
+		t.Errorf("the window is %v, want at least 256", p.Window())
+	}
+}
+
+// A window that delays no packet must neither grow nor shrink.
 func TestUnlimited(t *testing.T) {
-	c := New(0, 0)
-	c.Sample(0, 20*us)
-	c.Acked(0, 10, 20, 10, 0)
-	if c.Window() != InitialWindow {
-		t.Errorf("the window is %v, want %v", c.Window(), InitialWindow)
+	for _, d := range []time.Duration{8 * us, time.Millisecond} {
+		p := settled(2)
+		p.Sample(d, true)
+		p.ce++
+		if p.Acked(p.now, 20, 20, 10, p.ce); p.Window() != 2 {
+			t.Errorf("delay %v: the window is %v", d, p.Window())
+		}
 	}
 }
 
-// settled returns a path of 20 µs with a window of 32, after slow start, with no slowdown due.
-func settled() *path {
-	p := newPath()
-	p.Sample(p.now, 20*us)
-	p.window, p.ssthresh, p.slowdown.nextAt = 32, 32, clock.Never
-	return p
+// The target is longer for lower rates, and at most MaxQueue.
+func TestTarget(t *testing.T) {
+	last := time.Duration(0)
+	for r := 12.5e9; r > 1e5; r /= 2 {
+		d := target(r)
+		if d < last || d > MaxQueue {
+			t.Errorf("at %v MB/s the target is %v, at the double rate %v", r/1e6, d, last)
+		}
+		last = d
+	}
+	if last != MaxQueue {
+		t.Errorf("at a low rate the target is %v", last)
+	}
+}
+
+// Connections on one port must converge to equal rates and the target, whatever their windows were.
+func TestConverge(t *testing.T) {
+	for _, n := range []int{2, 8, 32} {
+		var all []*path
+		for i := range n {
+			all = append(all, settled(1+float64(i%4)*3))
+		}
+		const rate = 25e9 / 8
+		for range 4000 {
+			d := port(rate, 8*us, all...)
+			for _, p := range all {
+				p.rounds(1, d, 0)
+			}
+		}
+		least, most := math.Inf(1), 0.0
+		for _, p := range all {
+			least, most = min(least, p.window), max(most, p.window)
+		}
+		q, want := port(rate, 8*us, all...)-8*us, target(rate/float64(n))
+		t.Logf("%d connections: windows of %.1f to %.1f packets, queue %v, target %v", n, least/packet, most/packet, q, want)
+		if most > 1.2*least || q < want*8/10 || q > want*12/10 {
+			t.Errorf("%d connections: windows of %.1f to %.1f packets, queue %v, target %v", n, least/packet, most/packet, q, want)
+		}
+	}
+}
+
+// Marks must lower the queue.
+func TestMarks(t *testing.T) {
+	const rate = 25e9 / 8
+	queue := func(marked bool) time.Duration {
+		a, b := settled(20), settled(20)
+		for range 2000 {
+			d, marks := port(rate, 8*us, a, b), 0
+			if marked && d > 10*us {
+				marks = 100
+			}
+			a.rounds(1, d, marks)
+			b.rounds(1, d, marks)
+		}
+		return port(rate, 8*us, a, b) - 8*us
+	}
+	if free, marked := queue(false), queue(true); marked > free/2 {
+		t.Errorf("the queue is %v without marks and %v with marks above 2 µs", free, marked)
+	}
 }
 
 func TestSignals(t *testing.T) {
@@ -73,127 +176,141 @@ func TestSignals(t *testing.T) {
 		want float64
 	}{
 		{"nothing", func(p *path) {}, 32},
-		{"a random loss", func(p *path) { p.Lost(p.psn, p.psn+32, 1) }, 32},
-		{"many losses without a queue", func(p *path) { p.Lost(p.psn, p.psn+32, 11) }, 32 * NoiseFactor},
-		{"the same losses again", func(p *path) { p.Lost(p.psn, p.psn+32, 11); p.Lost(p.psn+1, p.psn+32, 1) }, 32 * NoiseFactor},
-		{"a loss at a queue", func(p *path) { p.round.minDelay = time.Millisecond; p.Lost(p.psn, p.psn+32, 1) }, 32 * LossFactor},
-		{"a timeout", func(p *path) { p.TimedOut(p.psn + 32) }, 1},
-		{"many timeouts", func(p *path) {
+		{"a random loss", func(p *path) { p.Lost(1) }, 32},
+		{"a burst of losses", func(p *path) { p.Lost(20) }, 12},
+		{"more losses than packets", func(p *path) { p.Lost(100) }, 1},
+		{"a timeout", func(p *path) { p.TimedOut(p.now, time.Millisecond) }, 1},
+		{"many timeouts in a row", func(p *path) {
 			for range 10 {
-				p.TimedOut(p.psn + 32)
+				p.TimedOut(p.now, time.Millisecond)
+			}
+		}, 1},
+		{"many timeouts with progress", func(p *path) {
+			for range 10 {
+				p.TimedOut(p.now, time.Millisecond)
+				p.Progress()
 			}
 		}, MinWindow},
-		{"a spurious timeout", func(p *path) { p.TimedOut(p.psn); p.TimedOut(p.psn); p.Undo() }, 32},
-		{"a timeout, then progress", func(p *path) { p.TimedOut(p.psn); p.Progress(); p.Undo() }, 1},
+		{"a spurious timeout", func(p *path) {
+			p.TimedOut(p.now, time.Millisecond)
+			p.TimedOut(p.now, time.Millisecond)
+			p.Undo()
+		}, 32},
+		{"a timeout, then progress", func(p *path) { p.TimedOut(p.now, time.Millisecond); p.Progress(); p.Undo() }, 1},
 	} {
-		p := settled()
-		if tt.do(p); p.Window() < tt.want-1e-9 || p.Window() > tt.want+1e-9 {
+		p := settled(32)
+		if tt.do(p); math.Abs(p.Window()-tt.want) > 1e-9 {
 			t.Errorf("%s: the window is %v, want %v", tt.name, p.Window(), tt.want)
 		}
 	}
 }
 
-// Without a queue, losses must shrink the window only if more than 2 % of the packets are lost, and only as long as they
-// are.
+// Losses must shrink the window only if more than 2 % of the packets are lost, and only as long as they are.
 func TestRandomLosses(t *testing.T) {
 	for _, tt := range []struct {
 		every int // one of so many packets is lost
 		kept  bool
-	}{{1000, true}, {100, true}, {60, true}, {40, false}, {20, false}} {
-		p := settled()
+	}{{1000, true}, {100, true}, {60, true}, {30, false}, {20, false}} {
+		p := settled(32)
 		for i := range 2000 {
-			p.rounds(1, 20*us, 0)
+			p.noise.acked(32)
 			if before := i * 32 / tt.every; (i+1)*32/tt.every > before {
-				p.Lost(p.psn, p.psn+32, (i+1)*32/tt.every-before)
+				p.Lost((i+1)*32/tt.every - before)
 			}
-			p.window = min(p.window, 32) // growth is not tested here
 		}
 		if kept := p.Window() == 32; kept != tt.kept {
 			t.Errorf("one of %d packets is lost: the window of 32 is %v", tt.every, p.Window())
 		}
 		for range 20000 / 32 {
-			p.rounds(1, 20*us, 0)
+			p.noise.acked(32)
 		}
 		before := p.Window()
-		if p.Lost(p.psn, p.psn+32, 1); p.Window() != before {
+		if p.Lost(1); p.Window() != before {
 			t.Errorf("one of %d packets was lost: a later loss shrinks the window of %v to %v", tt.every, before, p.Window())
 		}
 	}
 }
 
-// Marks must shrink the window in proportion, and by at most one half per round trip.
-func TestMarks(t *testing.T) {
-	few, many := settled(), settled()
-	few.alpha, many.alpha = 0.1, 0.1
-	few.rounds(2, 20*us, 1)
-	many.rounds(2, 20*us, 20)
-	if few.Window() <= many.Window() || many.Window() >= 32 {
-		t.Errorf("windows after few and many marks: %v, %v", few.Window(), many.Window())
-	}
-	all := settled()
-	all.rounds(1, 20*us, 32)
-	if w := all.Window(); w < 16 || w > 17 {
-		t.Errorf("a round of marks leaves %v of 32, want a half", w)
-	}
-}
-
-// Delay must not shrink the window below DelayFloor.
-func TestDelay(t *testing.T) {
-	p := settled()
-	p.rounds(100, 5*time.Millisecond, 0)
-	if p.Window() != DelayFloor {
-		t.Errorf("delay leaves a window of %v, want %v", p.Window(), DelayFloor)
+// A path that becomes longer must be noticed, and its window be found again.
+func TestLongerPath(t *testing.T) {
+	for _, rtt := range []time.Duration{120 * us, 300 * us, 5 * time.Millisecond} {
+		p := settled(20)
+		n := 0
+		for ; p.BaseDelay() < rtt && n < 100; n++ {
+			p.rounds(1, rtt, 0)
+		}
+		if n > 60 {
+			t.Fatalf("a path of 8 µs became %v: after %d rounds the base delay is %v, the window %v", rtt, n, p.BaseDelay(), p.Window())
+		}
+		if p.rounds(12, rtt, 0); p.Window() < 100 {
+			t.Errorf("round trip %v: %d rounds later the window is %v", rtt, 12, p.Window())
+		}
 	}
 }
 
-// With a window below one packet, single packets must leave, spaced by the pacer.
+// A queue of other connections that ends must not raise the base delay.
+func TestQueueIsNoPath(t *testing.T) {
+	p := settled(20)
+	for range 50 {
+		p.rounds(12, 60*us, 0)
+		p.rounds(1, 8*us, 0)
+	}
+	if p.BaseDelay() != 8*us {
+		t.Errorf("the base delay is %v, want 8µs", p.BaseDelay())
+	}
+}
+
+// Small windows are paced: at their rate on average, with one packet at a time below one packet.
 func TestPacing(t *testing.T) {
-	p := settled()
-	p.window = 0.5
+	p := settled(0.5)
 	if !p.Open(p.now, 0) || p.Open(p.now, 1) {
 		t.Error("an empty network does not take one packet, or takes two")
 	}
-	p.Sent(p.now, 20*us)
-	if want := p.now.Add(40 * us); p.NextSend() != want || p.Open(want-1, 0) || !p.Open(want, 0) {
-		t.Errorf("the next packet may leave at %v, want %v", p.NextSend(), want)
+	begin := p.now
+	for range 1000 {
+		p.Sent(p.now, 20*us, packet)
+		next := p.NextSend(p.now, 0)
+		if p.Open(next-1, 0) || !p.Open(next, 0) {
+			t.Fatalf("the next packet may not leave at %v", next)
+		}
+		p.now = next
 	}
-	p.window = MinWindow
-	if p.Sent(p.now, time.Millisecond); p.NextSend() != p.now.Add(maxGap) {
-		t.Errorf("packets are %v apart, want %v", p.NextSend().Sub(p.now), maxGap)
+	if mean := p.now.Sub(begin) / 1000; mean < 30*us || mean > 42*us {
+		t.Errorf("packets are %v apart on average, want about 35 µs", mean)
+	}
+	p = settled(8)
+	if p.Sent(p.now, 20*us, packet); !p.Open(p.now, 1) || p.NextSend(p.now, 1) != clock.Never {
+		t.Error("a large window is paced")
 	}
 }
 
-// A connection that fills its window must slow down from time to time, and then restore its window.
-func TestSlowdown(t *testing.T) {
+// After a timeout the next packet leaves at a random time.
+func TestScatter(t *testing.T) {
+	seen := map[clock.Time]bool{}
+	for psn := range seq.Num(20) {
+		c := New(psn*77777, 0)
+		c.TimedOut(0, time.Millisecond)
+		if c.pacer.nextAt > clock.Time(timeoutJitter*float64(time.Millisecond)) {
+			t.Errorf("the next packet leaves after %v", c.pacer.nextAt)
+		}
+		seen[c.pacer.nextAt] = true
+	}
+	if len(seen) < 18 {
+		t.Errorf("20 connections leave at %d times", len(seen))
+	}
+}
+
+// The base delay belongs to full packets.
+func TestBaseDelayOfFullPackets(t *testing.T) {
 	p := newPath()
-	p.rounds(10, 20*us, 0)
-	p.now = p.now.Add(slowdownEvery)
-	p.rounds(1, 20*us, 0)
-	if p.Window() != slowdownWindow {
-		t.Fatalf("the window is %v, want %v", p.Window(), slowdownWindow)
+	p.Sample(8*us, false)
+	p.SetPacketSize(9000)
+	p.Probed(14 * us)
+	if p.Sample(9*us, false); p.BaseDelay() != 14*us {
+		t.Errorf("after a sample of a small packet the base delay is %v, want 14µs", p.BaseDelay())
 	}
-	p.Lost(p.psn, p.psn+1, 30) // shrinks the window that will be restored
-	p.rounds(slowdownRounds, 20*us, 0)
-	if want := MaxWindow * NoiseFactor; p.Window() < want-1e-9 || p.Window() > want+2 {
-		t.Errorf("after the slowdown the window is %v, want %v", p.Window(), want)
-	}
-}
-
-// The base delay must follow a path that becomes longer, within two periods.
-func TestBaseDelay(t *testing.T) {
-	var b baseDelay
-	now := clock.Time(1)
-	b.sample(now, 20*us)
-	b.sample(now, 90*us)
-	if b.delay() != 20*us {
-		t.Errorf("the base delay is %v, want 20µs", b.delay())
-	}
-	for range 2 {
-		now = now.Add(BasePeriod)
-		b.sample(now, 90*us)
-	}
-	if b.delay() != 90*us {
-		t.Errorf("two periods later the base delay is %v, want 90µs", b.delay())
+	if p.Sample(13*us, true); p.BaseDelay() != 13*us {
+		t.Errorf("the base delay is %v, want 13µs", p.BaseDelay())
 	}
 }
 
@@ -215,10 +332,10 @@ func TestGroup(t *testing.T) {
 	} {
 		p := newPath()
 		if tt.rtt > 0 {
-			p.Sample(1, tt.rtt)
-			p.Sample(2, tt.rtt+time.Second)
+			p.Sample(tt.rtt, true)
+			p.Sample(tt.rtt+time.Second, true)
 		}
-		p.window = tt.window
+		p.window = tt.window * packet
 		if got := p.Group(); got != tt.want {
 			t.Errorf("window %v at %v: %d packets, want %d", tt.window, tt.rtt, got, tt.want)
 		}

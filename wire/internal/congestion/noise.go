@@ -1,7 +1,6 @@
 package congestion
 
-// noise measures the share of lost packets, to tell random losses from losses in a full queue that is too short to be
-// seen in the delay (the loss threshold of BBRv2).
+// noise measures the share of lost packets, to tell random losses from those in a full queue.
 type noise struct{ packets, losses int32 }
 
 // acked counts acknowledged packets. Old packets lose their weight by halving.
@@ -13,5 +12,5 @@ func (s *noise) acked(n int) {
 
 func (s *noise) lost(n int) { s.losses += int32(n) }
 
-// exceeds reports whether more than one of NoiseShare packets was lost.
-func (s *noise) exceeds() bool { return s.losses*NoiseShare > max(s.packets, NoisePackets) }
+// exceeds reports whether more packets were lost than random losses explain.
+func (s *noise) exceeds() bool { return s.losses > noiseBurst+(s.packets+s.losses)/NoiseShare }

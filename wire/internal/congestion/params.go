@@ -2,45 +2,85 @@ package congestion
 
 import "time"
 
-// Tunables. Windows are in packets. Times are measured on the sender's clock.
+// Tunables. Windows are in bytes, or in full packets where the comment says so. Times are measured on the sender's clock.
+// The figures come from simulated networks (docs/NETWORK.md; make network).
 const (
-	// MaxWindow bounds the packets in flight. It is less than the 256 packets that a veth queue holds before it drops.
-	MaxWindow = 192
-	// InitialWindow is the window of a new connection.
-	InitialWindow = 32
-	// MinWindow is the smallest window that marks, delay and losses can cause: one packet in 16 round trips.
+	// InitialBytes and InitialPackets give the window of a new connection (RFC 6928 §2): InitialBytes, but at least two
+	// and at most InitialPackets full packets.
+	InitialBytes   = 14_600
+	InitialPackets = 10
+	// MinWindow is the smallest window in packets that timeouts leave: one packet in 16 round trips.
 	MinWindow = 1.0 / 16
+	// PacedWindow is the window in packets below which packets are paced. In larger windows, acknowledgements space the
+	// packets out.
+	PacedWindow = 2
+	// maxGap, or the round trip if longer, bounds the time between two paced packets.
+	maxGap = 10 * time.Millisecond
+	// gapJitter spreads the time between two paced packets by this share, up or down. Without it, connections on one
+	// queue keep step, and each of them sees its own burst as the queue of all: of 128 flows, some get 1/6 of others.
+	gapJitter = 0.25
+	// timeoutJitter is the largest delay of the packet that leaves after a timeout, as a share of the timeout. Packets
+	// that were lost together would otherwise be sent again together: of 32 senders of packets of 9000 bytes, some needed
+	// six timeouts.
+	timeoutJitter = 0.125
 	// groupTime bounds the packets of a group to the packets of that time at the rate of a window per round trip.
 	groupTime = 250 * time.Microsecond
-	// maxGap, or the round trip if longer, bounds the time between two packets while the window is below one packet.
-	maxGap = 10 * time.Millisecond
 
-	// LossFactor multiplies the window after a loss if the delay shows a queue. If the delay shows no queue, the loss
-	// may be random. Then NoiseFactor multiplies the window, but only if more than one of NoiseShare packets was lost:
-	// 2 %, the threshold of BBRv2 (draft-cardwell-iccrg-bbr-congestion-control). With 1 % of random loss, 1 MiB writes
-	// over kernel UDP at MTU 1500 have 0.7 of their rate; if each loss shrinks the window, they have 0.1.
-	LossFactor  = 0.7
-	NoiseFactor = 0.9
-	NoiseShare  = 50
-	// NoisePackets is the least number of newest packets over which the share of lost packets is measured. In a window
-	// of 32 packets a single loss would be more than the share.
-	NoisePackets = 512
-	// DelayTarget is the round trip above which a window of 16 packets shrinks on a short path; delayLimit has the
-	// limit for other windows. On a longer path, the window shrinks if the round trip exceeds 1.25 times the base delay
-	// (the round trip of the empty network).
-	DelayTarget = 100 * time.Microsecond
-	// BasePeriod: the base delay is the shortest round trip of the current BasePeriod and the one before.
-	BasePeriod = 5 * time.Second
-	// DelayFloor is the smallest window, in packets, to which delay alone shrinks the window. Two packets cannot build
-	// a queue on a link that is fast enough for AF_XDP. If the delay is still above its limit with a window of two
-	// packets, a busy host is the cause. Losses and marks can make the window smaller.
-	DelayFloor = 2
+	// The target is the delay in queues that a connection tolerates (see target). At rate r in MB/s it is the larger of
+	//
+	//	rootBase + rootScale ÷ √r
+	//	logBase − logStep × log₂(r ÷ logRate)
+	//
+	// and at most MaxQueue. A connection with a lower rate tolerates more, so connections on one queue converge to equal
+	// rates. With these figures, 8 flows at 25 Gb/s keep a queue of 13 µs, 32 of 19 µs, and 128 of 34 µs, which is less
+	// than the 41 µs of a switch port with 128 KB. The logarithm makes the target steep for few fast flows: with the
+	// root alone, a flow with packets of 1500 bytes gets 7 times the rate of one with 9000 bytes.
+	rootBase  = 2 * time.Microsecond
+	rootScale = 160 * time.Microsecond
+	logBase   = 25 * time.Microsecond
+	logStep   = 3300 * time.Nanosecond
+	logRate   = 24.4 // MB/s: 128 flows share 25 Gb/s
+	MaxQueue  = 64 * time.Microsecond
+	// BaseShare: on a long path the target is at least 1/BaseShare of the base delay. A round adds more than a few
+	// microseconds of queue there.
+	BaseShare = 8
+	// Gain is the share of the difference between target and queue that a round corrects. Larger gains oscillate: the
+	// effect of a correction shows a round trip later.
+	Gain = 0.15
+	// MarkDelay lowers the target by this time if all packets are marked, and by a part of it if some are. MarkMemory is
+	// the number of rounds over which the share of marked packets is averaged.
+	MarkDelay  = 25 * time.Microsecond
+	MarkMemory = 64
 
-	// A slowdown empties the queue in the network, to measure the base delay (see slowdown): for slowdownRounds round
-	// trips, the window is only slowdownWindow packets. A slowdown begins only after a round trip in which a packet
-	// waited because of the window. The time from one slowdown to the next is at least slowdownEvery and at least 300
-	// round trips. A sudden decrease of the round trip makes it up to slowdownEvery/2 shorter (see shouldBegin).
-	slowdownEvery  = 500 * time.Millisecond
-	slowdownWindow = 2
+	// Slow start ends when the queue exceeds startQueue, or 1/startShare of the base delay if that is more.
+	startQueue = 6 * time.Microsecond
+	startShare = 8
+	// Slow start begins again after emptyRounds rounds in a row with a queue below 1/emptyShare of the target: the path
+	// has room that the window does not use.
+	emptyRounds = 4
+	emptyShare  = 4
+
+	// A slowdown bounds the packets in the network to slowdownWindow for slowdownRounds round trips (see slowdown). From one
+	// slowdown to the next there are at least slowdownEvery and slowdownRest round trips.
+	slowdownWindow = 1
 	slowdownRounds = 4
+	slowdownEvery  = 200 * time.Millisecond
+	slowdownRest   = 300
+
+	// meanPart bounds the part of the mean sample in the delay of a round (see round.delay). It is about the time of a
+	// packet of 9000 bytes at 25 Gb/s.
+	meanPart = 3 * time.Microsecond
+
+	// DelayFloor is the smallest window in packets that delay causes. If the delay exceeds MaxQueue for floorRounds
+	// rounds at this window, the connection does not cause it: the path has become longer (see baseDelay).
+	DelayFloor  = 1.0 / 4
+	floorRounds = 4
+
+	// A loss shrinks the window if more than one of NoiseShare packets was lost, plus noiseBurst: 2 %, the threshold of
+	// BBRv2 (draft-cardwell-iccrg-bbr-congestion-control). Fewer losses may be random. If each loss shrank the window,
+	// 1 MiB writes over kernel UDP at 1 % of random loss would have 0.1 of their rate; they have 0.7.
+	NoiseShare = 50
+	noiseBurst = 4
+	// NoisePackets is the number of newest packets over which the share of lost packets is measured.
+	NoisePackets = 512
 )

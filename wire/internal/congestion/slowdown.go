@@ -1,23 +1,38 @@
 package congestion
 
-import "github.com/datxdp/datxdp/wire/internal/clock"
+import (
+	"math"
+	"time"
 
-// slowdown empties the queue in the network from time to time, to measure the base delay (LEDBAT++, periodic slowdown).
-// A connection that starts late has never seen the queue empty. Without slowdowns, the base delay of such a connection
-// would include the queue of the other connections. The connection would then accept too much delay, so its window
-// would grow at the cost of the other connections.
+	"github.com/datxdp/datxdp/wire/internal/clock"
+)
+
+// slowdown takes the packets of a connection out of the queue from time to time, to measure the base delay (LEDBAT++,
+// periodic slowdown). A connection that starts while others have a queue takes this queue for a part of its base delay. It
+// would then tolerate more delay, at the cost of the others.
 type slowdown struct {
-	nextAt clock.Time // when the next slowdown begins
-	rounds int        // remaining rounds; 0: no slowdown now
-	window float64    // window to restore at the end
+	nextAt clock.Time // when the next slowdown begins; 0: no round has ended
+	last   int32      // shortest sample of the last round in µs
+	rounds int8       // remaining rounds; 0: no slowdown now
 }
 
 func (s *slowdown) active() bool { return s.rounds > 0 }
 
-// shouldBegin reports whether a slowdown should begin. Normally a slowdown begins at nextAt. In the slowdownEvery/2
-// before that time, a slowdown also begins if the round trip decreases suddenly, which the argument dip says. Such a
-// dip suggests that another connection slows down, and two slowdowns at the same time drain more of the queue (BBR,
+// begin reports whether a slowdown begins in a round that ends now. d is its shortest sample, and base is the base delay. The
+// first slowdown, and the first after a pause of the connection, begin an interval later. A sudden decrease of the queue makes a slowdown begin up
+// to three quarters of the interval earlier: another connection may slow down, and two at a time drain more of the queue (BBR,
 // ProbeRTT).
-func (s *slowdown) shouldBegin(now clock.Time, dip bool) bool {
-	return now >= s.nextAt || dip && now >= s.nextAt.Add(-slowdownEvery/2)
+func (s *slowdown) begin(now clock.Time, d, base time.Duration) bool {
+	every := max(slowdownEvery, slowdownRest*d)
+	dip := d-base < (time.Duration(s.last)*time.Microsecond-base)*3/4
+	s.last = int32(min(d.Microseconds(), math.MaxInt32))
+	due := now >= s.nextAt || dip && now >= s.nextAt.Add(-every*3/4)
+	paused := s.nextAt == 0 || now >= s.nextAt.Add(every)
+	if due {
+		s.nextAt = now.Add(every)
+	}
+	if due && !paused {
+		s.rounds = slowdownRounds
+	}
+	return s.active()
 }

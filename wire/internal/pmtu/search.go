@@ -174,6 +174,10 @@ func (s *Search) wait(now clock.Time, do Action, d time.Duration) Action {
 // Probing returns the size being probed, or 0 without a search.
 func (s *Search) Probing() int { return int(s.probedSize) }
 
+// ProbeSent returns when the probe of the size being probed has left. It reports false if there were several: an answer does
+// not say which of them it answers.
+func (s *Search) ProbeSent() (at clock.Time, ok bool) { return s.askedAt, s.probesSent == 1 }
+
 // HoldBack delays the first probe until a packet from the peer comes after now.
 func (s *Search) HoldBack(now clock.Time) { s.askedAt = now }
 
