@@ -123,8 +123,8 @@ debug: $(LANE) ## a build that panics where an engine is called by a goroutine t
 
 .PHONY: sim
 sim: $(LANE) ## the protocol on a simulated network, SEEDS=n seeds
-	@DATXDP_SEEDS=$(SEEDS) $(LANE) -test -show '([0-9]+ (secure )?seeds, [0-9]+ failures|seed [0-9]+ failed).*' sim \
-		go test -json -vet=off -run '^Test(Secure)?Scenarios$$' -timeout 24h ./wire
+	@DATXDP_SEEDS=$(SEEDS) $(LANE) -test -show '([0-9]+ (secure )?seeds( of trouble)?, [0-9]+ failures|seed [0-9]+ failed).*' sim \
+		go test -json -vet=off -run '^Test(Secure)?(Scenarios|AfterTrouble)$$' -timeout 24h ./wire
 
 .PHONY: conformance
 conformance: $(LANE) ## every rule of uDAPL, on every link this host has (AF_XDP as root)

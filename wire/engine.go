@@ -21,10 +21,9 @@ type Engine struct {
 	Token
 	linkLimits
 
-	now        Time // argument of the current Poll
-	receivedAt Time // time of the last Poll that received a packet
-	table      connTable
-	timers     timers
+	now    Time // argument of the current Poll
+	table  connTable
+	timers timers
 	buffers
 	admission
 	replyLimits
@@ -117,9 +116,6 @@ func (e *Engine) Poll(now Time) bool {
 	e.stats.Polls++
 	sent := e.stats.TxPackets
 	n := e.receive()
-	if n > 0 {
-		e.receivedAt = now
-	}
 	n += e.takeIncoming()
 	if e.portReports.link != nil {
 		e.takePortReports()

@@ -82,6 +82,7 @@ func (c *Conn) repacketize() {
 		c.unsend(at)
 	}
 	q.nextPos, c.resp.nextPos = q.ackedPos, c.resp.ackedPos
+	c.cc.Undo() // the timeouts were no sign of congestion
 	c.cc.Rewind(c.sent.Una)
 	c.rtx.reset()
 	c.epoch.changing, c.flow.rnr.waiting = false, false

@@ -63,16 +63,17 @@ const (
 	// echoPrecision is how much later an echoed time stamp may seem than it is: the time stamp, and the time that the peer
 	// adds to it, are each rounded down to a unit.
 	echoPrecision = 2 << clock.StampShift * time.Nanosecond
-	// minRTO is the shortest timeout after which all outstanding packets are sent again. maxRTO bounds the exponential
-	// back-off of this timeout (RFC 6298 §5.5 to §5.7). While a peer does not answer, every connection to it
-	// retransmits once per maxRTO, and the peer must be able to read these packets when it resumes. With a maxRTO of 25
-	// ms, 4000 connections sent 160,000 packets/s, and a peer process that had been stopped for 1 s never caught up.
+	// minRTO is the shortest timeout after which all outstanding packets are sent again.
 	minRTO = 250 * time.Microsecond
-	maxRTO = time.Second
-	// busyRTO bounds the back-off while packets from any peer arrive at the engine, because the path then works. With a
-	// longer back-off, connections starve if many share a short queue: with 500 ms, some of 40 connections on a queue
-	// of 12 packets sent nothing for 2 s.
-	busyRTO = 300 * time.Millisecond
+	// The exponential back-off of this timeout (RFC 6298 §5.5 to §5.7) grows to minBackoff, or to silentInterval × the
+	// number of silent connections if that is more, but at most to maxRTO. After an outage of the path, a connection
+	// waits for its next retransmission, so minBackoff is most of the time until it works again. While a peer does not
+	// answer, every connection to it retransmits, and the peer must be able to read these packets when it resumes. With
+	// 25 ms for each of 4000 connections, they sent 160,000 packets/s, and a peer process that had been stopped for 1 s
+	// never caught up. With silentInterval they send 10,000 packets/s.
+	minBackoff     = 200 * time.Millisecond
+	silentInterval = 100 * time.Microsecond
+	maxRTO         = time.Second
 	// suspendTime is the shortest suspension that the engine detects. A suspension ends with a Poll that comes at least
 	// suspendTime after a timer was due. The engine then runs no timers until it has read the waiting packets or
 	// catchUp has passed, whichever comes first.

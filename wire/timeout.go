@@ -29,9 +29,8 @@ func (t *rtxTimer) reset() { t.count = 0 }
 func (t *rtxTimer) startTime(firstSent Time) Time { return max(firstSent, t.lastAckAt, t.firedAt) }
 
 // rto returns the current timeout. The first of consecutive timeouts is the probe timeout, and each further timeout is
-// twice as long as the preceding timeout (RFC 6298 §5.5). The timeout grows to at most busyRTO while packets arrive at
-// the engine, and otherwise to at most maxRTO. But it is never below the probe timeout, and a quarter of GiveUp bounds
-// the result in every case.
+// twice as long as the preceding timeout (RFC 6298 §5.5), up to the longest back-off. But it is never below the probe
+// timeout, and a quarter of GiveUp bounds the result in every case.
 func (c *Conn) rto() time.Duration {
 	most := c.host.limits.GiveUp / 4 // several retransmissions fit before the connection breaks
 	t := min(c.rtt.PTO(), most)
@@ -39,11 +38,14 @@ func (c *Conn) rto() time.Duration {
 		return t
 	}
 	t = max(t, minRTO)
-	ceiling := busyRTO
-	if c.eng.runTime(c.eng.receivedAt) > busyRTO {
-		ceiling = maxRTO
-	}
-	return min(max(t, min(t<<min(c.rtx.count, 16), ceiling)), most) // never below the probe timeout
+	return min(max(t, min(t<<min(c.rtx.count, 16), c.eng.longestBackoff())), most) // never below the probe timeout
+}
+
+// longestBackoff returns the longest time between two packets to a peer that does not answer. When the path works again,
+// everything waits for the next of these packets. So the time is as short as the load allows: all silent peers together
+// get one packet per silentInterval.
+func (e *Engine) longestBackoff() time.Duration {
+	return min(max(time.Duration(e.timers.silent.Len())*silentInterval, minBackoff), maxRTO)
 }
 
 // rtxTimeout handles a retransmission timeout. It does one of three things:

@@ -7,9 +7,9 @@ import (
 	"github.com/datxdp/datxdp/internal/simlink"
 )
 
-// Each of consecutive retransmission timeouts must be twice as long as the one before, up to busyRTO while packets
-// arrive at the engine, and otherwise up to maxRTO. No timeout may be longer than a quarter of GiveUp or shorter than
-// the probe timeout.
+// Each of consecutive retransmission timeouts must be twice as long as the one before, up to minBackoff, or up to
+// silentInterval for each silent connection if that is more, but not more than maxRTO. No timeout may be longer than a
+// quarter of GiveUp or shorter than the probe timeout.
 func TestRTO(t *testing.T) {
 	w := newWorld(t, simlink.Config{Delay: time.Microsecond}, 2)
 	c, _ := w.pair(plain)
@@ -25,16 +25,20 @@ func TestRTO(t *testing.T) {
 		t.Errorf("the second comes after %v, want %v", got, 2*minRTO)
 	}
 	for count := 2; count < 100; count++ {
-		if got := backoff(count); got < backoff(count-1) || got > busyRTO {
+		if got := backoff(count); got < backoff(count-1) || got > minBackoff {
 			t.Fatalf("timeout %d comes after %v, the one before after %v", count, got, backoff(count-1))
 		}
 	}
-	if got := backoff(1 << 20); got != busyRTO {
-		t.Errorf("the longest is %v on a busy engine, want %v", got, busyRTO)
-	}
-	e.now = e.receivedAt.Add(2 * busyRTO)
-	if got := backoff(1 << 20); got != maxRTO {
-		t.Errorf("the longest is %v on a silent engine, want %v", got, maxRTO)
+	for _, tc := range []struct {
+		silent int
+		want   time.Duration
+	}{{0, minBackoff}, {1, minBackoff}, {3000, 3000 * silentInterval}, {20_000, maxRTO}} {
+		for slot := range tc.silent {
+			e.timers.silent.Set(int32(slot+100), int64(never-1))
+		}
+		if got := backoff(1 << 20); got != tc.want {
+			t.Errorf("with %d silent connections the longest is %v, want %v", tc.silent, got, tc.want)
+		}
 	}
 	c.host.limits.GiveUp = 40 * time.Millisecond
 	if got := backoff(1 << 20); got != 10*time.Millisecond {

@@ -234,7 +234,7 @@ func (c *Conn) dueCredit() Time {
 	case f.rnr.waiting:
 		return f.rnr.endsAt
 	}
-	interval := max(creditProbeInterval, min(now.Sub(f.stalledSince)/creditShare, maxRTO))
+	interval := max(creditProbeInterval, min(now.Sub(f.stalledSince)/creditShare, c.eng.longestBackoff()))
 	return min(c.askPeer(c.lastAsked.Add(interval), interval), f.stalledSince.Add(limit+1))
 }
 

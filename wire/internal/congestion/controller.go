@@ -177,12 +177,16 @@ func (c *Controller) endRound(now clock.Time) {
 		c.slowdown.rounds--
 	case c.hold:
 		c.hold = false
-	case !r.limited || r.samples == 0:
+	case !r.limited:
+		c.slowdown.putOff(now, r.least)
+	case r.samples == 0:
 	case c.inSlowStart():
 		if r.marks > 0 || c.queue(r.delay()) > c.startQueue() {
 			c.ssthresh = c.window
 		}
 	case c.slowdown.begin(now, r.least, c.base.delay):
+	case c.window < c.size && c.isIdle(r.delay()):
+		c.window = c.size
 	case c.pathIsLonger(r.delay()), c.pathHasRoom(r.delay()):
 		c.ssthresh = math.Inf(1)
 	default:
@@ -199,9 +203,14 @@ func (c *Controller) pathIsLonger(d time.Duration) bool {
 	return c.base.excess(d)
 }
 
+// isIdle reports whether a round of delay d shows hardly any queue.
+func (c *Controller) isIdle(d time.Duration) bool {
+	return c.round.marks == 0 && c.queue(d) < c.target(d)/emptyShare
+}
+
 // pathHasRoom reports whether there was hardly any queue for emptyRounds rounds, of which the last has delay d.
 func (c *Controller) pathHasRoom(d time.Duration) bool {
-	if c.round.marks > 0 || c.queue(d) >= c.target(d)/emptyShare {
+	if !c.isIdle(d) {
 		c.empty = 0
 		return false
 	}

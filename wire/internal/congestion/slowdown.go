@@ -18,21 +18,25 @@ type slowdown struct {
 
 func (s *slowdown) active() bool { return s.rounds > 0 }
 
-// begin reports whether a slowdown begins in a round that ends now. d is its shortest sample, and base is the base delay. The
-// first slowdown, and the first after a pause of the connection, begin an interval later. A sudden decrease of the queue makes a slowdown begin up
-// to three quarters of the interval earlier: another connection may slow down, and two at a time drain more of the queue (BBR,
-// ProbeRTT).
+// putOff sets the time of the next slowdown. It runs when a slowdown begins, and after a round of delay d in which no packet
+// waited for the window: such a connection keeps no queue.
+func (s *slowdown) putOff(now clock.Time, d time.Duration) {
+	s.nextAt = now.Add(max(slowdownEvery, slowdownRest*d))
+}
+
+// begin reports whether a slowdown begins in a round that ends now. d is its shortest sample, and base is the base delay. A
+// sudden decrease of the queue makes a slowdown begin up to three quarters of the interval earlier: another connection may
+// slow down, and two at a time drain more of the queue (BBR, ProbeRTT).
 func (s *slowdown) begin(now clock.Time, d, base time.Duration) bool {
-	every := max(slowdownEvery, slowdownRest*d)
+	if s.nextAt == 0 {
+		s.putOff(now, d)
+	}
 	dip := d-base < (time.Duration(s.last)*time.Microsecond-base)*3/4
 	s.last = int32(min(d.Microseconds(), math.MaxInt32))
-	due := now >= s.nextAt || dip && now >= s.nextAt.Add(-every*3/4)
-	paused := s.nextAt == 0 || now >= s.nextAt.Add(every)
-	if due {
-		s.nextAt = now.Add(every)
+	if now < s.nextAt && !(dip && now >= s.nextAt.Add(-slowdownEvery*3/4)) {
+		return false
 	}
-	if due && !paused {
-		s.rounds = slowdownRounds
-	}
-	return s.active()
+	s.putOff(now, d)
+	s.rounds = slowdownRounds
+	return true
 }
