@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -142,11 +141,12 @@ func (e *EVD) checkThreshold(threshold int) error {
 // beginWait makes the calling goroutine the waiter. It returns false if another goroutine is the waiter. If a Resize is
 // in progress, beginWait first busy-waits for its end.
 func (e *EVD) beginWait() bool {
+	var p progress.Patience
 	for !e.userState.CompareAndSwap(heldByNone, heldByWaiter) {
 		if e.userState.Load() == heldByWaiter {
 			return false
 		}
-		runtime.Gosched()
+		p.Wait()
 	}
 	e.startCancels = e.numCancels.Load()
 	return true

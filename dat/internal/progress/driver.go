@@ -1,7 +1,6 @@
 package progress
 
 import (
-	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -61,11 +60,12 @@ func (d *Driver) Polls() uint64 { return d.polls }
 // Own waits until the caller owns the engine, in the role Control. The wait is short, because other owners hold the
 // token for one poll. Own returns false if the driver is closed.
 func (d *Driver) Own() bool {
+	var p Patience
 	for !d.token.TryOwn(Control) {
 		if d.token.Role() == Closed {
 			return false
 		}
-		runtime.Gosched()
+		p.Wait()
 	}
 	return true
 }
