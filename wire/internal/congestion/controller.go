@@ -185,7 +185,7 @@ func (c *Controller) endRound(now clock.Time) {
 			c.ssthresh = c.window
 		}
 	case c.slowdown.begin(now, r.least, c.base.delay):
-	case c.window < c.size && c.isIdle(r.delay()):
+	case c.window < DelayFloor*c.size && c.isIdle(r.delay()):
 		c.window = c.size
 	case c.pathIsLonger(r.delay()), c.pathHasRoom(r.delay()):
 		c.ssthresh = math.Inf(1)

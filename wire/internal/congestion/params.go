@@ -43,7 +43,7 @@ const (
 	MaxQueue  = 64 * time.Microsecond
 	// BaseShare: on a long path the target is at least 1/BaseShare of the base delay. A round adds more than a few
 	// microseconds of queue there.
-	BaseShare = 8
+	BaseShare = 10
 	// Gain is the share of the difference between target and queue that a round corrects. Larger gains oscillate: the
 	// effect of a correction shows a round trip later.
 	Gain = 0.15
