@@ -51,7 +51,7 @@ func (w *World) addHost(like simlink.Host) *host {
 		h.engine, err = h.host.NewEngine(h.link, wire.Time(w.now()))
 	}
 	if err == nil {
-		h.region, err = h.host.Register(make([]byte, memory), regionBase, regionZone,
+		h.region, err = h.host.Register(w.memory, regionBase, regionZone,
 			wire.LocalRead|wire.LocalWrite|wire.RemoteRead|wire.RemoteWrite)
 	}
 	must(err)

@@ -22,7 +22,7 @@ const (
 	opSize    = 64 << 10 // size of a bulk write in bytes
 	opDepth   = 4        // bulk writes of one flow that are outstanding
 	smallSize = 64       // size of a request
-	memory    = 1 << 20  // registered memory of a host, which all its flows use
+	memory    = 1 << 20  // registered memory, which all flows use
 
 	// settle is the time between the last connection and the first operation: the search for the path MTU ends.
 	settle = 5 * time.Millisecond

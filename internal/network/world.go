@@ -18,7 +18,8 @@ type World struct {
 	number map[*simlink.Link]int
 	busy   []int64 // until when a machine is at work, by number
 	alarms alarms
-	flows  int // made so far
+	flows  int    // made so far
+	memory []byte // registered memory of all hosts; nobody looks at its content
 
 	portRate float64 // of the switch, in bits per second
 }
@@ -60,6 +61,7 @@ func newWorld(n Net, seed uint64) *World {
 			Switch: n.Port, Hold: n.Hold, Frames: n.Frames, Unchecked: true}),
 		rng:    rand.New(rand.NewPCG(seed, 2)),
 		number: make(map[*simlink.Link]int),
+		memory: make([]byte, memory),
 		alarms: newAlarms(maxMachines),
 
 		portRate: float64(n.Rate),

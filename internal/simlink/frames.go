@@ -18,21 +18,36 @@ type pool struct {
 	blank []byte   // content of a poisoned frame; nil if unchecked
 	fresh []byte   // content of a frame that was never taken and is not poisoned yet
 	taken []bool   // frames that were taken before
-	cuts  [][]byte // if not nil, the memory of each frame, which then is not in slab
+	cuts  [][]byte // if not nil, the memory of each frame, which then is not in slab; nil for a frame never taken
 	held  []bool
 	free  []uint32
 }
 
 func newPool(name string, frames, size int, checked bool) pool {
-	p := pool{name: name, size: size, slab: make([]byte, frames*size), held: make([]bool, frames)}
+	p := pool{name: name, size: size, held: make([]bool, frames)}
 	p.free = make([]uint32, frames)
 	for i := range p.free {
 		p.free[i] = uint32(frames - 1 - i)
 	}
 	if checked {
+		p.slab = make([]byte, frames*size)
 		p.blank, p.fresh, p.taken = bytes.Repeat([]byte{poison}, size), make([]byte, size), make([]bool, frames)
+	} else {
+		p.cuts = make([][]byte, frames)
 	}
 	return p
+}
+
+// sliceFrames is the number of frames that slice makes at a time.
+const sliceFrames = 32
+
+// slice makes the memory of a frame that was never taken, and of those beside it: most networks use few of their frames.
+func (p *pool) slice(i uint32) {
+	first := i - i%sliceFrames
+	slab := make([]byte, sliceFrames*p.size)
+	for k := first; k < min(first+sliceFrames, uint32(len(p.cuts))); k++ {
+		p.cuts[k], slab = slab[:p.size:p.size], slab[p.size:]
+	}
 }
 
 func (p *pool) data(i uint32) []byte {
@@ -50,6 +65,8 @@ func (p *pool) take() uint32 {
 	p.free = p.free[:last]
 	if p.blank != nil {
 		p.inspect(i)
+	} else if p.cuts[i] == nil {
+		p.slice(i)
 	}
 	return i
 }
