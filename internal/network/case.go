@@ -13,6 +13,8 @@ type Case struct {
 	Name string
 	// Run measures the row. The same seed gives the same figures. It may run at the same time as others.
 	Run func(seed uint64) []Metric
+	// Worst makes the figures the largest of all seeds, and not the medians.
+	Worst bool
 }
 
 // Metric is one figure of a row.
@@ -30,6 +32,8 @@ func Cases() []Case {
 	all = append(all, pairCases()...)
 	all = append(all, pathCases()...)
 	all = append(all, neighbourCases()...)
+	all = append(all, troubleCases()...)
+	all = append(all, mixCases()...)
 	return all
 }
 

@@ -47,12 +47,7 @@ func (w *World) dial(from, to *host, l load) *flow {
 	f := &flow{load: l, from: from, to: to, conn: from.host.NewConn(from.config(l.depth)), qual: uint64(w.flows), nextAt: never}
 	f.conn.User = f
 	from.flows = append(from.flows, f)
-	must(to.host.Listen(f.qual, to))
-	path, err := from.link.Resolve(to.link.Local(), uint16(f.qual))
-	must(err)
-	must(from.engine.Connect(f.conn, wire.Dial{Path: path, Host: to.link.Local().Addr(), Qual: f.qual,
-		Timeout: time.Minute, Completions: from.queues()}))
-	w.wake(from.number, w.now())
+	from.connectTo(to, f.conn, f.qual)
 	return f
 }
 
@@ -90,8 +85,8 @@ func (f *flow) post(now int64) {
 	}
 }
 
-// completed handles the completion of the oldest write.
-func (f *flow) completed(now int64) {
+// completed implements consumer: the oldest write has completed.
+func (f *flow) completed(now int64, _ *wire.Completion) {
 	f.out--
 	f.done++
 	f.lastDone = now

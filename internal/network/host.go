@@ -3,6 +3,7 @@ package network
 import (
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"github.com/datxdp/datxdp/internal/simlink"
 	"github.com/datxdp/datxdp/wire"
@@ -16,11 +17,19 @@ type host struct {
 	host    *wire.Host
 	engine  *wire.Engine
 	region  *wire.Region
-	request *wire.Queue
+	work    *wire.Queue
 	connect *wire.Queue
 	arrived []*wire.Request
-	flows   []*flow // that begin at this host
-	postAt  int64   // when a flow of them may post
+	broken  bool                  // a connection has ended
+	flows   []*flow               // that begin at this host
+	postAt  int64                 // when a flow of them may post
+	stopped int64                 // the process is stopped until then
+	expects map[uint64]*wire.Conn // connections for requests, by qualifier; others get a new one
+}
+
+// consumer gets the completions of a connection.
+type consumer interface {
+	completed(now int64, c *wire.Completion)
 }
 
 // seeded is a source of bytes for secrets and first numbers.
@@ -40,7 +49,7 @@ const (
 
 // addHost adds a host with an engine.
 func (w *World) addHost(like simlink.Host) *host {
-	h := &host{world: w, link: w.addLink(like), postAt: never}
+	h := &host{world: w, link: w.addLink(like), postAt: never, expects: make(map[uint64]*wire.Conn)}
 	h.number = w.add(h)
 	for len(w.hosts) < h.number {
 		w.hosts = append(w.hosts, nil)
@@ -56,7 +65,7 @@ func (w *World) addHost(like simlink.Host) *host {
 	}
 	must(err)
 	overflow := func() { panic("network: completion queue overflow") }
-	h.request, h.connect = wire.NewQueue(4096, nil, overflow), wire.NewQueue(4096, nil, overflow)
+	h.work, h.connect = wire.NewQueue(4096, nil, overflow), wire.NewQueue(4096, nil, overflow)
 	w.wake(h.number, w.now())
 	return h
 }
@@ -75,6 +84,9 @@ func (h *host) Arrive(r *wire.Request) bool {
 
 // turn implements machine.
 func (h *host) turn(now int64) (next int64, packets int) {
+	if now < h.stopped {
+		return h.stopped, 0
+	}
 	waiting, before := h.link.Pending(), h.link.Sent()
 	h.engine.Poll(wire.Time(now))
 	packets = waiting - h.link.Pending()
@@ -90,12 +102,25 @@ func (h *host) turn(now int64) (next int64, packets int) {
 	return min(int64(h.engine.Next()), h.postAt), packets
 }
 
+// connectTo begins to connect c to a host.
+func (h *host) connectTo(to *host, c *wire.Conn, qual uint64) {
+	must(to.host.Listen(qual, to))
+	path, err := h.link.Resolve(to.link.Local(), uint16(qual))
+	must(err)
+	must(h.engine.Connect(c, wire.Dial{Path: path, Host: to.link.Local().Addr(), Qual: qual, Timeout: time.Minute, Completions: h.queues()}))
+	h.world.wake(h.number, h.world.now())
+}
+
 // accept accepts the connections that were requested.
 func (h *host) accept() {
 	for _, r := range h.arrived {
+		c := h.expects[r.Qual]
+		if c == nil {
+			c = h.host.NewConn(h.config(0))
+		}
 		path, err := h.link.Resolve(r.From, uint16(r.Qual))
 		if err == nil {
-			err = h.engine.Accept(r, h.host.NewConn(h.config(0)), path, nil, h.queues())
+			err = h.engine.Accept(r, c, path, nil, h.queues())
 		}
 		must(err)
 	}
@@ -103,24 +128,27 @@ func (h *host) accept() {
 }
 
 func (h *host) queues() wire.CompletionQueues {
-	return wire.CompletionQueues{Request: h.request, Connect: h.connect}
+	return wire.CompletionQueues{Recv: h.work, Request: h.work, Connect: h.connect}
 }
 
 func (h *host) config(requests int) wire.ConnConfig {
 	return wire.ConnConfig{Zone: regionZone, MaxRecv: 1, MaxRequest: max(requests, 1), MaxRecvIOV: 1, MaxRequestIOV: 1}
 }
 
-// complete gives completions to their flows.
+// complete gives completions to their consumers.
 func (h *host) complete(now int64) {
 	var c wire.Completion
-	for h.request.Pop(&c) {
-		if c.Status != wire.StatusSuccess {
-			panic(fmt.Sprintf("network: host %d: %+v", h.number, c))
+	for h.work.Pop(&c) {
+		if c.Status == wire.StatusSuccess {
+			c.Conn.User.(consumer).completed(now, &c)
 		}
-		c.Conn.User.(*flow).completed(now)
 	}
 	for h.connect.Pop(&c) {
-		if c.Kind != wire.KindEstablished {
+		switch {
+		case c.Kind == wire.KindEstablished || c.Conn.User == stranger:
+		case h.world.mayBreak:
+			h.broken = true
+		default:
 			panic(fmt.Sprintf("network: host %d: %+v", h.number, c))
 		}
 	}
@@ -133,3 +161,6 @@ func (h *host) postDue(now int64) {
 		f.post(now)
 	}
 }
+
+// stop keeps a host from doing anything for a time, as if its process were stopped.
+func (h *host) stop(d time.Duration) { h.stopped = h.world.now() + int64(d) }

@@ -36,7 +36,7 @@ func incastCases() (all []Case) {
 }
 
 func incastCase(f fabric, n, size int) Case {
-	return Case{fmt.Sprintf("incast/%s/%d/%dK", f.name, n, size>>10), func(seed uint64) []Metric { return incast(f, n, size, seed) }}
+	return Case{Name: fmt.Sprintf("incast/%s/%d/%dK", f.name, n, size>>10), Run: func(seed uint64) []Metric { return incast(f, n, size, seed) }}
 }
 
 // incast measures a cold round, with the first operations of the connections, and warm rounds.

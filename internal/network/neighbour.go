@@ -66,7 +66,7 @@ func neighbourCases() (all []Case) {
 }
 
 func (c neighbourCase) of(where string) Case {
-	return Case{fmt.Sprintf("beside/%s/%s/%d+%d", c.name, where, c.flows, c.flows), c.measure}
+	return Case{Name: fmt.Sprintf("beside/%s/%s/%d+%d", c.name, where, c.flows, c.flows), Run: c.measure}
 }
 
 // measure returns the shares of the port of our flows together, and of the TCP flows.

@@ -35,7 +35,12 @@ var comments = map[string]string{
 	"reroute":  "One flow at 25 Gb/s; the round trip of its path changes. Shares of the line after that.",
 	"flap":     "8 bulk flows; the cable of their receiver is cut for a time. *first*: until the first packet has arrived again; *90 %*: until 0.9 of the line.",
 	"reorder":  "One flow at 25 Gb/s; some packets are late by the time of 3–30 packets, so that others overtake them. Shares of the line.",
-	"beside":   "Bulk flows beside as many TCP flows on one port of 10 or 1 Gb/s. Shares of the port.",
+	"trouble": "One conversation: a question of up to 2 kB, an answer of up to 32 KiB, pauses up to 300 ms; round trips of 8 µs to 10 ms. Into it come one to three faults of 10 µs to 3 s. " +
+		"Rule: when both ends run and the path is whole again, the exchange that was outstanding completes within 250 ms (*outstanding*: the longest), and each of the next 20 " +
+		"takes at most three times its time without faults and 10 ms (*later*: the longest time beyond three times). *failures*: share of 25 stories; *broken*: connections that ended. The figures are the worst of all seeds.",
+	"mix": "Racks drawn by seed: 2–24 bulk flows from hosts with one of two MTUs and round trips of 5–200 µs, a flow of small requests, bursts, and faults of single paths. " +
+		"Measured in 20 ms after them. *least share*: of the slowest bulk flow, divided by the fair share.",
+	"beside": "Bulk flows beside as many TCP flows on one port of 10 or 1 Gb/s. Shares of the port.",
 }
 
 // WritePage writes docs/NETWORK.md.

@@ -33,7 +33,7 @@ func pairCases() (all []Case) {
 }
 
 func (p pairCase) of() Case {
-	return Case{"pair/" + p.name, func(seed uint64) []Metric { return p.run(seed) }}
+	return Case{Name: "pair/" + p.name, Run: func(seed uint64) []Metric { return p.run(seed) }}
 }
 
 // run measures the shares of the port of the two flows, and the ratio of the larger share to the smaller one.
@@ -83,7 +83,7 @@ const (
 )
 
 func joinCase(f fabric) Case {
-	return Case{"join/" + f.name, func(seed uint64) []Metric { return join(f, seed) }}
+	return Case{Name: "join/" + f.name, Run: func(seed uint64) []Metric { return join(f, seed) }}
 }
 
 // join measures the longest time from a change of the number of flows until they are fair, and the least utilisation of

@@ -20,7 +20,7 @@ func pathCases() (all []Case) {
 		{name: "1G-port", rate: 10e9, rtt: 10 * time.Millisecond, mtu: payload1500, port: simlink.Switch{Rate: 1e9, Buffer: 512 << 10}},
 		{name: "1G-50ms", rate: 1e9, rtt: 50 * time.Millisecond, mtu: payload1500},
 	} {
-		all = append(all, Case{"wan/" + c.name, c.run})
+		all = append(all, Case{Name: "wan/" + c.name, Run: c.run})
 	}
 	for _, c := range []rerouteCase{
 		{8 * time.Microsecond, 200 * time.Microsecond},
@@ -29,13 +29,13 @@ func pathCases() (all []Case) {
 		{300 * time.Microsecond, 8 * time.Microsecond},
 		{time.Millisecond, 100 * time.Microsecond},
 	} {
-		all = append(all, Case{fmt.Sprintf("reroute/%v-%v", c.before, c.after), c.run})
+		all = append(all, Case{Name: fmt.Sprintf("reroute/%v-%v", c.before, c.after), Run: c.run})
 	}
 	for _, down := range []time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 200 * time.Millisecond, time.Second} {
-		all = append(all, Case{fmt.Sprintf("flap/%v", down), func(seed uint64) []Metric { return flap(down, seed) }})
+		all = append(all, Case{Name: fmt.Sprintf("flap/%v", down), Run: func(seed uint64) []Metric { return flap(down, seed) }})
 	}
 	for _, c := range []reorderCase{{8 * time.Microsecond, 0.01}, {8 * time.Microsecond, 0.1}, {100 * time.Microsecond, 0.01}, {100 * time.Microsecond, 0.1}} {
-		all = append(all, Case{fmt.Sprintf("reorder/%v/%.0f%%", c.rtt, 100*c.share), c.run})
+		all = append(all, Case{Name: fmt.Sprintf("reorder/%v/%.0f%%", c.rtt, 100*c.share), Run: c.run})
 	}
 	return all
 }

@@ -10,7 +10,7 @@ import (
 func requestCases() (all []Case) {
 	for _, fs := range [][]fabric{rack25, rack25Jumbo} {
 		for _, f := range fs {
-			all = append(all, Case{fmt.Sprintf("requests/%s", f.name), func(seed uint64) []Metric { return besideBulk(f, 8, seed) }})
+			all = append(all, Case{Name: fmt.Sprintf("requests/%s", f.name), Run: func(seed uint64) []Metric { return besideBulk(f, 8, seed) }})
 		}
 	}
 	return all

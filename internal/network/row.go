@@ -3,11 +3,12 @@ package network
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 )
 
-// Row is a measured case: the medians over all seeds.
+// Row is a measured case: the medians of all seeds, or the largest figures if Case.Worst is set.
 type Row struct {
 	Name    string
 	Metrics []Metric
@@ -75,14 +76,14 @@ func Measure(cases []Case, first uint64, seeds int, done func(Row)) {
 	})
 	for i := range cases {
 		ready[i].Wait()
-		done(Row{cases[i].Name, medians(results[i])})
+		done(cases[i].row(results[i]))
 		results[i] = nil
 	}
 	workers.Wait()
 }
 
-// medians returns the median of each figure over the seeds.
-func medians(seeds [][]Metric) []Metric {
+// row puts the figures of all seeds together.
+func (c *Case) row(seeds [][]Metric) Row {
 	all := make([]Metric, len(seeds[0]))
 	for i := range all {
 		var x []float64
@@ -90,6 +91,9 @@ func medians(seeds [][]Metric) []Metric {
 			x = append(x, s[i].Value)
 		}
 		all[i] = Metric{seeds[0][i].Name, median(x)}
+		if c.Worst {
+			all[i].Value = slices.Max(x)
+		}
 	}
-	return all
+	return Row{c.Name, all}
 }

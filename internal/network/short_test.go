@@ -45,6 +45,9 @@ var bounds = []struct {
 	{"flap/50ms", "90 % ms", 0, 100},
 	{"reorder/8µs/10%", "late/in order", 0.75, 0},
 	{"reorder/100µs/10%", "late/in order", 0.05, 0}, // target 0.8
+	{"trouble/all", "failures %", 0, 30},            // target 0
+	{"trouble/all", "broken", 0, 0.5},
+	{"mix/25G", "used", 0.95, 0},
 	{"beside/dctcp/10G-100µs/K25K/1+1", "ours", 0.2, 0},
 	{"beside/cubic/10G-100µs/128K/1+1", "ours", 0.02, 0}, // target 0.2
 }

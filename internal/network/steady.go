@@ -41,7 +41,7 @@ func steadyCase(f fabric, senders, flows int) Case {
 	if senders < flows {
 		name += fmt.Sprintf("-from-%d", senders)
 	}
-	return Case{name, func(seed uint64) []Metric { return steady(f, senders, flows, seed) }}
+	return Case{Name: name, Run: func(seed uint64) []Metric { return steady(f, senders, flows, seed) }}
 }
 
 func steady(f fabric, senders, n int, seed uint64) []Metric {

@@ -52,6 +52,7 @@ var targets = []Target{
 	{Text: "reroute from 8 to 300 µs: share of the line after 100 ms", Rows: `reroute/8µs-300µs`, Metric: "to 200 ms", Least: 0.8},
 	{Text: "10 % reordered by 3–30 places, 100 µs: share of the rate in order", Rows: `reorder/100µs/10%`, Metric: "late/in order", Least: 0.8},
 	{Text: "full port with packets of 9000 bytes: taken for a black hole", Rows: `pair/mtu/.*`, Metric: "black holes", Most: 0.5},
+	{Text: "after stops, outages, floods, reroutes: stories that break the rule (below), in %", Rows: `trouble/.*`, Metric: "failures %", Most: 0.001},
 
 	{Other: true, Text: "64 B request beside 8 bulk flows at MTU 9000, ECN at 40 KB: p50 ÷ unloaded", Rows: "requests/25G-9000/128K-ecn", Metric: "p50/alone", Most: 5},
 	{Other: true, Text: "the same, ECN at 100 KB", Rows: "requests/25G-9000/1M-ecn", Metric: "p50/alone", Most: 5},
@@ -70,6 +71,8 @@ var targets = []Target{
 	{Other: true, Text: "reroute to a shorter path: the same", Rows: `reroute/(300µs-8µs|1ms-100µs)`, Metric: "to 200 ms", Least: 0.8},
 	{Other: true, Text: "a flow joins or leaves: ms until fair", Rows: `join/.*`, Metric: "fair after ms", Most: 5},
 	{Other: true, Text: "cable cut for 10 ms to 1 s: ms until 0.9 of the line", Rows: `flap/.*`, Metric: "90 % ms", Most: 100},
+	{Other: true, Text: "mixed racks by seed: use of the port", Rows: `mix/.*`, Metric: "used", Least: 0.95},
+	{Other: true, Text: "mixed racks by seed: smallest share of a bulk flow ÷ fair share", Rows: `mix/.*`, Metric: "least share", Least: 0.2},
 	{Other: true, Text: "20 µs beside 1 ms: larger ÷ smaller share", Rows: `pair/rtt/20us-1ms/.*`, Metric: "ratio", Most: 4},
 	{Other: true, Text: "10 % reordered by 3–30 places, 8 µs: share of the rate in order", Rows: `reorder/8µs/10%`, Metric: "late/in order", Least: 0.8},
 	{Other: true, Text: "beside one DCTCP flow, ECN at 25 and 100 KB: our share", Rows: `beside/dctcp/.*/1\+1`, Metric: "ours", Least: 0.2},

@@ -21,6 +21,7 @@ type World struct {
 	flows  int    // made so far
 	memory []byte // registered memory of all hosts; nobody looks at its content
 
+	mayBreak bool    // connections may end
 	portRate float64 // of the switch, in bits per second
 }
 
