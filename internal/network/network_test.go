@@ -4,6 +4,7 @@ package network
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -39,6 +40,49 @@ func TestNames(t *testing.T) {
 		}
 		if !found {
 			t.Errorf("no row is for the target %q", target.Text)
+		}
+	}
+}
+
+// The page has a table for each kind, and each kind has a comment.
+func TestPage(t *testing.T) {
+	var rows []Row
+	for _, c := range Cases() {
+		metrics := []Metric{{"jain", 0.5}, {"cold", 1.05}}
+		rows = append(rows, Row{c.Name, metrics})
+	}
+	for _, k := range kinds(rows) {
+		if k.Comment == "" {
+			t.Errorf("no comment says what the rows of %s are", k.Name)
+		}
+	}
+	var page strings.Builder
+	if err := WritePage(&page, rows, 3); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"median of 3 seeds", "| ≥ 0.95 | 0.500 | **missed** |", "| ≤ 1.1 | 1.050 | met |", "\n### trouble\n", "| 25G/128K/8 | 0.500 | 1.050 |\n"} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("the page has no %q", want)
+		}
+	}
+	if n := strings.Count(page.String(), "\n### "); n != len(comments) {
+		t.Errorf("%d kinds, want %d", n, len(comments))
+	}
+}
+
+// A target is judged by its worst row, and Worst takes the largest figure of all seeds.
+func TestJudge(t *testing.T) {
+	rows := []Row{{"steady/25G/1M/2", []Metric{{"jain", 0.99}}}, {"steady/25G/1M/8", []Metric{{"jain", 0.9}}}, {"requests/25G/1M", []Metric{{"p50/alone", 4}}}}
+	for _, r := range Judge(rows) {
+		if jain := r.Metric == "jain"; r.Met == jain || jain && r.Row != "steady/25G/1M/8" {
+			t.Errorf("%v", r)
+		}
+	}
+	seeds := [][]Metric{{{"x", 1}}, {{"x", 5}}, {{"x", 2}}}
+	for worst, want := range map[bool]float64{false: 2, true: 5} {
+		c := Case{Worst: worst}
+		if got, ok := c.row(seeds).Value("x"); !ok || got != want {
+			t.Errorf("worst %v: %v, want %v", worst, got, want)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/template"
 )
@@ -60,22 +61,28 @@ func WritePage(w io.Writer, rows []Row, seeds int) error {
 	return page.Execute(w, data)
 }
 
-// kinds returns a table for each kind of rows.
+// kinds returns a table for each kind of rows, in the order of their first rows.
 func kinds(rows []Row) (all []kind) {
 	for _, r := range rows {
-		name, _, _ := strings.Cut(r.Name, "/")
-		if len(all) == 0 || all[len(all)-1].Name != name {
+		name, rest, _ := strings.Cut(r.Name, "/")
+		i := slices.IndexFunc(all, func(k kind) bool { return k.Name == name })
+		if i < 0 {
+			i = len(all)
 			all = append(all, kind{name, comments[name], header(r)})
 		}
-		k := &all[len(all)-1]
-		var line strings.Builder
-		fmt.Fprintf(&line, "| %s |", strings.TrimPrefix(r.Name, name+"/"))
-		for _, m := range r.Metrics {
-			fmt.Fprintf(&line, " %s |", format(m.Value))
-		}
-		k.Table += line.String() + "\n"
+		all[i].Table += r.cells(rest)
 	}
 	return all
+}
+
+// cells returns the row as a line of a table.
+func (r Row) cells(name string) string {
+	var line strings.Builder
+	fmt.Fprintf(&line, "| %s |", name)
+	for _, m := range r.Metrics {
+		fmt.Fprintf(&line, " %s |", format(m.Value))
+	}
+	return line.String() + "\n"
 }
 
 // header returns the first two lines of the table of a row's kind.

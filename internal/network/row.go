@@ -27,6 +27,8 @@ func (r Row) String() string {
 // format returns a number with three digits or more.
 func format(v float64) string {
 	switch {
+	case v == 0:
+		return "0"
 	case v >= 100:
 		return fmt.Sprintf("%.0f", v)
 	case v >= 10:

@@ -52,7 +52,7 @@ var targets = []Target{
 	{Text: "reroute from 8 to 300 µs: share of the line after 100 ms", Rows: `reroute/8µs-300µs`, Metric: "to 200 ms", Least: 0.8},
 	{Text: "10 % reordered by 3–30 places, 100 µs: share of the rate in order", Rows: `reorder/100µs/10%`, Metric: "late/in order", Least: 0.8},
 	{Text: "full port with packets of 9000 bytes: taken for a black hole", Rows: `pair/mtu/.*`, Metric: "black holes", Most: 0.5},
-	{Text: "after stops, outages, floods, reroutes: stories that break the rule (below), in %", Rows: `trouble/.*`, Metric: "failures %", Most: 0.001},
+	{Text: "after stops, outages, floods, reroutes: stories that break the rule (trouble, below), in %", Rows: `trouble/.*`, Metric: "failures %", Most: 0.001},
 
 	{Other: true, Text: "64 B request beside 8 bulk flows at MTU 9000, ECN at 40 KB: p50 ÷ unloaded", Rows: "requests/25G-9000/128K-ecn", Metric: "p50/alone", Most: 5},
 	{Other: true, Text: "the same, ECN at 100 KB", Rows: "requests/25G-9000/1M-ecn", Metric: "p50/alone", Most: 5},
@@ -75,6 +75,9 @@ var targets = []Target{
 	{Other: true, Text: "mixed racks by seed: smallest share of a bulk flow ÷ fair share", Rows: `mix/.*`, Metric: "least share", Least: 0.2},
 	{Other: true, Text: "20 µs beside 1 ms: larger ÷ smaller share", Rows: `pair/rtt/20us-1ms/.*`, Metric: "ratio", Most: 4},
 	{Other: true, Text: "10 % reordered by 3–30 places, 8 µs: share of the rate in order", Rows: `reorder/8µs/10%`, Metric: "late/in order", Least: 0.8},
+	{Other: true, Text: "beside four CUBIC flows, 100 µs and 1 ms: share of four of ours", Rows: `beside/cubic/10G-(100µs|1ms)/.*/4\+4`, Metric: "ours", Least: 0.2},
+	{Other: true, Text: "the same: share of the CUBIC flows", Rows: `beside/cubic/10G-(100µs|1ms)/.*/4\+4`, Metric: "tcp", Least: 0.25},
+	{Other: true, Text: "beside one NewReno flow, 100 µs: our share", Rows: `beside/newreno/.*/1\+1`, Metric: "ours", Least: 0.2},
 	{Other: true, Text: "beside one DCTCP flow, ECN at 25 and 100 KB: our share", Rows: `beside/dctcp/.*/1\+1`, Metric: "ours", Least: 0.2},
 }
 
