@@ -16,6 +16,9 @@ DESTDIR  ?=
 
 # The provider library for C programs: the only thing here that needs cgo.
 PROVIDER := bin/libdatxdp.so
+# The runtime sends no signals to threads of the program, and leaves the stacks of their goroutines large
+# (cmd/libdatxdp/runtime.c).
+PROVIDER_LDFLAGS := -X=runtime.godebugDefault=asyncpreemptoff=1,gcshrinkstackoff=1
 
 LANE := bin/lane
 # Tests that start programs. make test runs them without the race detector, which makes the programs several times slower.
@@ -156,7 +159,7 @@ services: $(LANE) ## examples/services: net/http, gRPC and others over streams a
 .PHONY: provider
 provider: ## bin/libdatxdp.so, for C programs with libdat2 (needs gcc and libdapl-dev)
 	CGO_ENABLED=1 go build $(PROFILE) -tags datprovider -buildmode=c-shared -trimpath -o $(PROVIDER) \
-		-ldflags="-s -w -extldflags=-Wl,--version-script=$(CURDIR)/cmd/libdatxdp/vs.map" ./cmd/libdatxdp
+		-ldflags="-s -w $(PROVIDER_LDFLAGS) -extldflags=-Wl,--version-script=$(CURDIR)/cmd/libdatxdp/vs.map" ./cmd/libdatxdp
 	@rm -f $(PROVIDER:.so=.h)
 
 .PHONY: provider-test
@@ -177,7 +180,7 @@ MEMCHECK_CFLAGS := -g -fno-ipa-cp -fno-ipa-sra -fno-ipa-icf -fno-partial-inlinin
 .PHONY: provider-memcheck
 provider-memcheck: $(LANE) ## valgrind over what the C provider has in C (root, valgrind)
 	CGO_ENABLED=1 CGO_CFLAGS="$(MEMCHECK_CFLAGS)" go build -tags datprovider -buildmode=c-shared -trimpath -o bin/memcheck.so \
-		-ldflags="-extldflags=-Wl,--version-script=$(CURDIR)/cmd/libdatxdp/vs.map" ./cmd/libdatxdp
+		-ldflags="$(PROVIDER_LDFLAGS) -extldflags=-Wl,--version-script=$(CURDIR)/cmd/libdatxdp/vs.map" ./cmd/libdatxdp
 	@rm -f bin/memcheck.h
 	@go vet -tags 'datprovider memcheck' ./cmd/libdatxdp
 	@DATXDP_PROVIDER=$(CURDIR)/bin/memcheck.so $(LANE) -test memcheck \
@@ -189,7 +192,7 @@ provider-memcheck: $(LANE) ## valgrind over what the C provider has in C (root, 
 provider-race: $(LANE) ## the test programs with a C provider that has the race detector (root, dapl2-utils)
 	@go test -race -tags datprovider -vet=off -run 'Table|Handle|Introduce|LookUp' ./cmd/libdatxdp
 	CGO_ENABLED=1 go build -race -tags datprovider -buildmode=c-shared -trimpath -o bin/race.so \
-		-ldflags="-extldflags=-Wl,-Ttext-segment=0x20000000,--version-script=$(CURDIR)/cmd/libdatxdp/vs.map" ./cmd/libdatxdp
+		-ldflags="$(PROVIDER_LDFLAGS) -extldflags=-Wl,-Ttext-segment=0x20000000,--version-script=$(CURDIR)/cmd/libdatxdp/vs.map" ./cmd/libdatxdp
 	@rm -f bin/race.h
 	@DATXDP_PROVIDER=$(CURDIR)/bin/race.so LD_USE_LOAD_BIAS=1 GORACE="halt_on_error=1 exitcode=66 atexit_sleep_ms=0" $(LANE) -test provider-race \
 		go test -tags datprovider -json -vet=off -short -v -count=1 -parallel 4 -timeout 30m -run 'TestCalls|TestFunction|TestTransaction|TestDTest|TestLoss' ./cmd/libdatxdp

@@ -24,8 +24,11 @@ static inline __attribute__((cold)) DAT_RETURN refuse(DAT_RETURN r, const char *
 /* Begins every entry. */
 #define ENTRY()                                                 \
 	do {                                                    \
-		if (__builtin_expect(dx_forked, 0))             \
-			return ERROR(DAT_INVALID_STATE, 0, "this process was forked after the adapter was opened"); \
+		if (__builtin_expect(!dx_ready || dx_signals_given, 0)) { \
+			DAT_RETURN unready = dx_prepare();      \
+			if (unready != DAT_SUCCESS)             \
+				return unready;                 \
+		}                                               \
 	} while (0)
 
 static inline int alive(DAT_HANDLE handle, DAT_HANDLE_TYPE type)

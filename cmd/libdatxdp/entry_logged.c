@@ -23,14 +23,20 @@ int dx_logging(void)
 	return level && !strcasecmp(level, "debug");
 }
 
+void dx_report(const char *text)
+{
+	if (getenv("DATXDP_LOG"))
+		fprintf(stderr, "level=ERROR msg=\"dat: not opened\" reason=\"%s\"\n", text);
+}
+
 static DAT_RETURN tell(const char *call, DAT_RETURN r)
 {
 	DAT_RETURN type = DAT_GET_TYPE(r);
 
 	if (type == DAT_SUCCESS || type == DAT_QUEUE_EMPTY || type == DAT_TIMEOUT_EXPIRED)
 		return r;
-	if (dx_forked) /* Go cannot write the log, because it does not run in the child of a fork */
-		fprintf(stderr, "level=DEBUG msg=refused call=%s error=DAT_INVALID_STATE reason=\"%s\"\n", call, why);
+	if (!dx_ready) /* Go cannot write the log: it does not run yet, or this is the child of a fork */
+		fprintf(stderr, "level=DEBUG msg=refused call=%s error=%#x reason=\"%s\"\n", call, r, why);
 	else
 		dxRefused((char *)call, r, why);
 	return r;

@@ -14,7 +14,12 @@ struct dx_line {
 	struct dx_line *next;
 };
 
+/* 1 if this thread may call Go: it is prepared for it, and this is not the child of a fork */
+extern __thread int dx_ready __attribute__((tls_model("initial-exec")));
+extern int dx_signals_given __attribute__((visibility("hidden"))); /* 1 if a handler of the provider is not installed */
 extern int dx_forked; /* 1 in the child of a fork */
+DAT_RETURN dx_prepare(void); /* prepares this thread, and starts the Go runtime in the first call */
+void dx_report(const char *text); /* logs that the Go runtime cannot start */
 extern const DAT_PROVIDER dx_entries[2]; /* the tables of functions; the index is the thread safety */
 extern const DAT_PROVIDER dx_logged_entries[2]; /* tables of functions that also log each refused call */
 int dx_logging(void); /* 1 if refused calls are logged */

@@ -2,8 +2,6 @@
 
 /* The table of entries that libdat2 calls, and compile-time checks of its headers. */
 
-#include <pthread.h>
-
 #include "shim.h"
 
 _Static_assert(sizeof(DAT_PROVIDER) == 81 * sizeof(void *), "DAT_PROVIDER has 81 words");
@@ -17,13 +15,6 @@ _Static_assert(sizeof(DAT_EP_PARAM) == 184 || sizeof(void *) != 8, "DAT_EP_PARAM
 _Static_assert(sizeof(DAT_CR_PARAM) == 40 || sizeof(void *) != 8, "DAT_CR_PARAM");
 _Static_assert(sizeof(DAT_EVD_PARAM) == 32 || sizeof(void *) != 8, "DAT_EVD_PARAM");
 _Static_assert(sizeof(DAT_IB_EXTENSION_EVENT_DATA) <= sizeof(((DAT_EVENT *)0)->event_extension_data), "extension data");
-
-/* The child of a fork has the memory of the process, but not the threads of Go. So every entry fails in a child. */
-int dx_forked;
-
-static void in_child(void) { dx_forked = 1; }
-
-__attribute__((constructor)) static void watch_fork(void) { pthread_atfork(NULL, NULL, in_child); }
 
 #define SLOT(name) .name##_func = dx_##name,
 

@@ -1,0 +1,118 @@
+/* Tests of guest.c: processes that the program starts, and its limits. */
+
+#include <spawn.h>
+
+extern char **environ;
+static char *const argv_true[] = {"true", NULL};
+
+static int status_of(pid_t child)
+{
+	int status;
+
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	return status;
+}
+
+static void fork_and_exit(void)
+{
+	pid_t child = fork();
+
+	if (!child)
+		_exit(7);
+	CHECK(status_of(child) == 7 << 8, "a child that exits");
+}
+
+static void fork_and_exec(void)
+{
+	pid_t child = fork();
+
+	if (!child) {
+		execvp("true", argv_true);
+		_exit(1);
+	}
+	CHECK(status_of(child) == 0, "a child that executes a program");
+}
+
+static void fork_and_fall(void)
+{
+	pid_t child = fork();
+	struct rlimit none = {0, 0};
+
+	if (!child) {
+		setrlimit(RLIMIT_CORE, &none);
+		*nowhere = 1;
+		_exit(1);
+	}
+	CHECK(WTERMSIG(status_of(child)) == SIGSEGV, "a child with a fault");
+}
+
+static void vfork_and_exec(void)
+{
+	pid_t child = vfork();
+
+	if (!child) {
+		execvp("true", argv_true);
+		_exit(1);
+	}
+	CHECK(status_of(child) == 0, "a child of vfork");
+}
+
+static void spawn(void)
+{
+	pid_t child;
+
+	CHECK(!posix_spawnp(&child, "true", NULL, NULL, argv_true, environ) && status_of(child) == 0, "posix_spawn");
+}
+
+static void run_shell(void)
+{
+	char line[16] = "";
+	FILE *f = popen("echo hello", "r");
+
+	CHECK(f && fgets(line, sizeof line, f) && !strcmp(line, "hello\n"), "popen read %s", line);
+	if (f)
+		pclose(f);
+	CHECK(system("true") == 0, "system");
+}
+
+/* Children of all kinds while other threads transfer, with a handler of SIGCHLD that is installed after the open. */
+static void test_children(void)
+{
+	struct exchanger x[2];
+
+	open_ia();
+	start_traffic(x, 2);
+	for (int i = 0; i < 20 && !failures; i++) {
+		set_action(SIGCHLD, nothing, i % 2 ? SA_RESTART : 0);
+		fork_and_exit();
+		fork_and_exec();
+		fork_and_fall();
+		vfork_and_exec();
+		spawn();
+		run_shell();
+	}
+	stop_traffic(x, 2);
+}
+
+/* With too little address space the open returns an error, and it succeeds when there is more. */
+static void test_address_space(void)
+{
+	struct rlimit limit, old;
+	struct point a, b;
+
+	getrlimit(RLIMIT_AS, &old);
+	limit = old;
+	for (rlim_t mb = 200; mb < 1900; mb += 200) {
+		limit.rlim_cur = mb << 20;
+		setrlimit(RLIMIT_AS, &limit);
+		async_evd = DAT_HANDLE_NULL;
+		WANT(dat_ia_open((DAT_NAME_PTR)ia_name, 8, &async_evd, &ia), DAT_INSUFFICIENT_RESOURCES | DAT_RESOURCE_MEMORY);
+	}
+	setrlimit(RLIMIT_AS, &old);
+	open_ia();
+	a = make_point();
+	b = make_point();
+	join(&a, &b);
+	exchange(&a, &b, 3, 0);
+}
