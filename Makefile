@@ -169,7 +169,7 @@ provider-test: $(LANE) ## Debian's uDAPL test programs and our own in C, over AF
 		$(LANE) provider-vet go vet -tags datprovider ./cmd/libdatxdp; \
 		[ ! -x bin/golangci-lint ] || $(LANE) provider-lint bin/golangci-lint run --build-tags datprovider,memcheck ./cmd/libdatxdp/...; \
 		DATXDP_PROVIDER=$(CURDIR)/$(PROVIDER) $(LANE) -test -show '(post: .* ns|write: .* ratio .*)' provider \
-			go test -tags datprovider -json -vet=off $(SHORT) -v -count=1 -parallel 4 -timeout 30m ./cmd/libdatxdp; \
+			go test -tags datprovider -json -vet=off $(SHORT) -v -count=1 -parallel 4 -timeout 75m ./cmd/libdatxdp; \
 	else \
 		$(LANE) -skip "no gcc or no libdapl-dev: make deps installs them as root" provider; \
 	fi

@@ -3,9 +3,11 @@
 package main_test
 
 import (
+	"fmt"
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/datxdp/datxdp/internal/lab"
 )
@@ -26,4 +28,26 @@ func TestGuest(t *testing.T) {
 			})
 		}
 	})
+}
+
+// TestLoad runs testdata/load.c on both hosts: verified traffic while the programs fork and get signals.
+func TestLoad(t *testing.T) {
+	requireProvider(t)
+	duration := 30 * time.Minute
+	if testing.Short() {
+		duration = 4 * time.Second
+	}
+	load := compile(t, "load")
+	for _, link := range []string{"xdp", "udp"} {
+		t.Run(link, func(t *testing.T) {
+			t.Parallel()
+			h := newHosts(t, link)
+			line := fmt.Sprintf("%s %s %d", load, ia, int(duration.Seconds()))
+			server := h.startFor(lab.A, line, duration+limit)
+			server.awaitText(t, "listening", 1)
+			client := h.startFor(lab.B, line+" "+lab.A.Addr4().String(), duration+limit)
+			client.judge(verdict{want: []string{"ok load"}, bad: callsBad})
+			server.judge(verdict{want: []string{"ok load"}, bad: callsBad})
+		})
+	}
 }

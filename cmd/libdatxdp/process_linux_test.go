@@ -128,7 +128,10 @@ type process struct {
 }
 
 // start starts a program on a side. The program is killed after a time limit or at the end of the test.
-func (h *hosts) start(s lab.Side, line string) *process {
+func (h *hosts) start(s lab.Side, line string) *process { return h.startFor(s, line, limit) }
+
+// startFor is start with another time limit.
+func (h *hosts) startFor(s lab.Side, line string, limit time.Duration) *process {
 	h.t.Helper()
 	requireProgram(h.t, strings.Fields(line)[0])
 	ctx, cancel := context.WithTimeout(context.Background(), limit)

@@ -5,13 +5,14 @@
 
 static volatile int *volatile nowhere = (int *)16; /* volatile, so that the compiler does not warn */
 static volatile int calls;
+enum { NOT_REPAIRED = 3 };
 static void *page; /* may not be read, until a handler repairs that */
 
 static void repair(int sig, siginfo_t *info, void *context)
 {
 	calls++;
-	if ((char *)info->si_addr - (char *)page >= 4096)
-		_exit(3);
+	if ((uintptr_t)info->si_addr - (uintptr_t)page >= 4096)
+		_exit(NOT_REPAIRED);
 	mprotect(page, 4096, PROT_READ | PROT_WRITE);
 }
 

@@ -39,12 +39,15 @@ static void fork_and_fall(void)
 	pid_t child = fork();
 	struct rlimit none = {0, 0};
 
+	int status;
+
 	if (!child) {
 		setrlimit(RLIMIT_CORE, &none);
 		*nowhere = 1;
 		_exit(1);
 	}
-	CHECK(WTERMSIG(status_of(child)) == SIGSEGV, "a child with a fault");
+	status = status_of(child);
+	CHECK(WTERMSIG(status) == SIGSEGV || status == NOT_REPAIRED << 8, "status %#x of a child with a fault", status);
 }
 
 static void vfork_and_exec(void)
@@ -70,9 +73,11 @@ static void run_shell(void)
 	char line[16] = "";
 	FILE *f = popen("echo hello", "r");
 
-	CHECK(f && fgets(line, sizeof line, f) && !strcmp(line, "hello\n"), "popen read %s", line);
-	if (f)
-		pclose(f);
+	CHECK(f, "popen");
+	while (!fgets(line, sizeof line, f) && errno == EINTR) /* a handler without SA_RESTART ran */
+		clearerr(f);
+	CHECK(!strcmp(line, "hello\n"), "popen read %s", line);
+	pclose(f);
 	CHECK(system("true") == 0, "system");
 }
 

