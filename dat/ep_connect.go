@@ -38,6 +38,10 @@ type ConnectConfig struct {
 	PrivateData []byte        // delivered to the peer in CRParam.PrivateData; copied; at most 256 bytes
 	QoS         QoS           // QoSBestEffort; other values are ErrModelNotSupported
 	Flags       ConnectFlags  // ConnectMultipathRequired is ErrModelNotSupported
+	// PeerPort is the UDP port of the peer. If it is 0, ConnectWith uses Options.PeerPort. For an address of the adapter itself
+	// and a qualifier on which this process listens, it uses the port of the adapter.
+	// DupConnect uses the port of the other endpoint, and ignores PeerPort.
+	PeerPort uint16
 	// PeerKey or PeerName says who the peer is, in secure mode only; at most one of them is set. PeerKey is the public key of
 	// the peer. PeerName is a name in the file of peers (Security.PeersFile), which has the public key or the shared secret.
 	// Without both, the peer is the one with the address in the file of peers: the from= of its line names this very address,
@@ -65,7 +69,7 @@ func (ep *EP) ConnectWith(addr netip.Addr, qual ConnQual, c ConnectConfig) error
 	if err := c.check(); err != nil {
 		return err
 	}
-	return ep.dial(remote{addr: addr, port: uint64(qual), flags: c.Flags, key: c.PeerKey, name: c.PeerName}, c.Timeout, c.PrivateData)
+	return ep.dial(remote{addr: addr, port: uint64(qual), udp: c.PeerPort, flags: c.Flags, key: c.PeerKey, name: c.PeerName}, c.Timeout, c.PrivateData)
 }
 
 // DupConnect is ConnectWith to the same address and qualifier, and with the same flags, as the connected endpoint dup
@@ -139,7 +143,7 @@ func (ep *EP) dial(peer remote, timeout time.Duration, private []byte) error {
 		return err
 	}
 	d := ep.ia.a.pick()
-	path, err := d.link.Resolve(netip.AddrPortFrom(peer.addr, ep.ia.peerPort), uint16(ep.port))
+	path, err := d.link.Resolve(netip.AddrPortFrom(peer.addr, ep.ia.udpPort(peer)), uint16(ep.port))
 	if err != nil {
 		return datError(err)
 	}
@@ -150,6 +154,18 @@ func (ep *EP) dial(peer remote, timeout time.Duration, private []byte) error {
 	}
 	n = logLine{ep.ia.log, slog.LevelDebug, "dat: connecting", []any{"peer", peer.addr, "qualifier", peer.qual, "queue", d.eng.Index()}}
 	return nil
+}
+
+// udpPort returns the UDP port of a peer. A request for a service of this process must not go to another process that has
+// the default port of the address.
+func (ia *IA) udpPort(peer remote) uint16 {
+	switch {
+	case peer.udp != 0:
+		return peer.udp
+	case peer.addr == ia.a.attr.Address && ia.a.host.Serves(peer.port):
+		return ia.a.port
+	}
+	return ia.peerPort
 }
 
 // startConnection connects the endpoint to peer with the engine of d. It makes d the driver of the endpoint, and runs

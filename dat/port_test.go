@@ -100,3 +100,29 @@ func TestDefaultPortIsShared(t *testing.T) {
 		t.Error("two adapters where the default port is taken")
 	}
 }
+
+// A client reaches a server on another port than the default if it names that port in the call. A process reaches its own
+// services without that.
+func TestPeerPortOfACall(t *testing.T) {
+	server, client := ownHost(8), ownHost(9)
+	taken(t, server)
+	b := hostOn(t, server, "", Options{})
+	b.listen(testQual, 8)
+	a := hostOn(t, client, "", Options{})
+	for _, c := range []struct {
+		from *host
+		port uint16
+	}{{a, portOf(t, b)}, {b, 0}} {
+		x, y := c.from.point(nil), b.point(nil)
+		x.peer, y.peer = y, x
+		if err := x.ConnectWith(server, testQual, ConnectConfig{Timeout: patience, PeerPort: c.port}); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.request(t).Accept(y.EP, nil); err != nil {
+			t.Fatal(err)
+		}
+		x.expect(EventEstablished)
+		y.expect(EventEstablished)
+		proves(x, y)
+	}
+}

@@ -102,6 +102,9 @@ func (h *Host) Unlisten(qual uint64) {
 	delete(h.services, qual)
 }
 
+// Serves reports whether a qualifier has a service.
+func (h *Host) Serves(qual uint64) bool { return h.service(qual) != nil }
+
 func (h *Host) service(qual uint64) Service {
 	h.mu.Lock()
 	defer h.mu.Unlock()

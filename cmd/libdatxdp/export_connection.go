@@ -140,7 +140,7 @@ func dxCreatePSP(ia, qual, evd uint64, flags uint32, handle uint64) (r uint32) {
 //export dxCreatePSPAny
 func dxCreatePSPAny(ia, evd uint64, flags uint32, handle uint64, qual *C.DAT_CONN_QUAL) (r uint32) {
 	defer catchPanic(&r)
-	psp, err := get[*dat.IA](ia).CreatePSPAny(get[*dat.EVD](evd), dat.PSPFlags(min(flags, 1<<8-1)))
+	psp, err := createAny(get[*dat.IA](ia), get[*dat.EVD](evd), dat.PSPFlags(min(flags, 1<<8-1)))
 	if err == nil {
 		*qual = C.DAT_CONN_QUAL(psp.Qual())
 	}

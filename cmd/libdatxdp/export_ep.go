@@ -102,7 +102,8 @@ func dxModifyEP(ep, mask uint64, p *C.DAT_EP_PARAM, pz, recv, request, connect u
 func dxConnect(ep uint64, to *C.DAT_SOCK_ADDR, qual uint64, timeout uint32, data unsafe.Pointer, size int32, qos, flags uint32) (r uint32) {
 	defer catchPanic(&r)
 	return returnCode(get[*dat.EP](ep).ConnectWith(address(to), dat.ConnQual(qual), dat.ConnectConfig{Timeout: duration(timeout),
-		PrivateData: bytes(data, size), QoS: dat.QoS(min(qos, 1<<8-1)), Flags: dat.ConnectFlags(min(flags, 1<<8-1))}))
+		PrivateData: bytes(data, size), QoS: dat.QoS(min(qos, 1<<8-1)), Flags: dat.ConnectFlags(min(flags, 1<<8-1)),
+		PeerPort: portOf(qual)}))
 }
 
 //export dxDupConnect

@@ -30,6 +30,13 @@ const limit = 3 * time.Minute
 // ia is the name in dat.conf of the adapter that a test uses.
 const ia = "ia"
 
+// Other adapters in dat.conf. Several processes may open shared over UDP, because it names no port. beside is over UDP on
+// the address of the interface, whatever the link of ia is.
+const (
+	shared = "shared"
+	beside = "beside"
+)
+
 // hosts has two network namespaces with a link between them, and a dat.conf for each.
 type hosts struct {
 	t    *testing.T
@@ -103,6 +110,8 @@ func (h *hosts) configure(library string) {
 		line(ia, "nonthreadsafe", h.link(s)+" port=17473"+h.security[s])
 		line(ia, "threadsafe", h.link(s)+h.security[s])
 		line("bad", "nonthreadsafe", h.link(s)+" colour=red")
+		line(shared, "nonthreadsafe", h.link(s))
+		line(beside, "nonthreadsafe", "udp:"+s.Addr4().String())
 		if err := os.WriteFile(h.conf[s], []byte(text.String()), 0o644); err != nil {
 			h.t.Fatal(err)
 		}
