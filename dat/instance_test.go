@@ -44,7 +44,7 @@ func TestInstanceOptions(t *testing.T) {
 // ErrInvalidParameter for an invalid description.
 func TestNamesThatCannotBeOpened(t *testing.T) {
 	for text, want := range map[string]error{"eth0": ErrProviderNotFound, "tcp:eth0": ErrProviderNotFound, "xdp:": ErrProviderNotFound,
-		"udp:eth0": ErrInvalidParameter, "udp:0.0.0.0": ErrInvalidParameter, "xdp:eth0,fast": ErrInvalidParameter,
+		"udp:10.0.0.256": ErrInvalidParameter, "udp:0.0.0.0": ErrInvalidParameter, "xdp:eth0,fast": ErrInvalidParameter,
 		"udp:127.0.0.1 speed=1": ErrInvalidParameter, "udp:127.0.0.1 silence=1ms": ErrInvalidParameter} {
 		if ia, err := Open(text, DefaultOptions()); !errors.Is(err, want) {
 			t.Errorf("%q: %v, want %v", text, err, want)

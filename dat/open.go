@@ -103,6 +103,7 @@ const MaxName = 256
 //	xdp:eth0        AF_XDP on an interface, in the first of these modes that works: zero-copy, copy, generic
 //	xdp:eth0,copy   AF_XDP on an interface, in this mode only: zero-copy, copy or generic
 //	udp:10.0.0.1    a kernel UDP socket on an address of this host; needs no privilege
+//	udp:eth0        the same on the first address of an interface, IPv4 before IPv6
 //	auto:eth0       like xdp:eth0 or, if AF_XDP fails, UDP on the interface's address
 //	auto:eth0,copy  like xdp:eth0,copy: with a mode, auto does not try UDP
 //
@@ -145,6 +146,9 @@ func openDevice(name, description string, o Options) (*IA, error) {
 	}
 	if err := o.override(n); err != nil {
 		return nil, err
+	}
+	if n, err = n.OnAddress(); err != nil {
+		return nil, fail(ErrProviderNotFound, "opening %s: %v", name, err)
 	}
 	o.ia = identity.Redact(name) // key= may have a key and not a file
 	o.PeerPort = cmp.Or(o.PeerPort, o.Port, DefaultPort)

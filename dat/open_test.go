@@ -31,7 +31,7 @@ func explains(t *testing.T, name string, err error, want error, words ...string)
 func TestOpenUnknown(t *testing.T) {
 	for name, want := range map[string]error{
 		"40": ErrProviderNotFound, "x": ErrProviderNotFound, "": ErrProviderNotFound, "udp:": ErrProviderNotFound,
-		"ofa:mlx5": ErrProviderNotFound, "udp:lo": ErrInvalidParameter, "udp:192.0.2.1": ErrProviderNotFound,
+		"ofa:mlx5": ErrProviderNotFound, "udp:none0": ErrProviderNotFound, "udp:192.0.2.1": ErrProviderNotFound,
 		"udp:0.0.0.0": ErrInvalidParameter, "udp:224.0.0.1": ErrInvalidParameter,
 	} {
 		ia, err := Open(name, Options{})

@@ -126,3 +126,19 @@ func TestPeerPortOfACall(t *testing.T) {
 		proves(x, y)
 	}
 }
+
+// An interface in place of its address names the same adapter.
+func TestUDPOnInterface(t *testing.T) {
+	ifi := must(net.InterfaceByIndex(1))(t)
+	if ifi.Flags&net.FlagLoopback == 0 {
+		t.Skip("the first interface is not the loopback interface")
+	}
+	byName := must(Open("udp:"+ifi.Name+" port=17610", Options{}))(t)
+	defer byName.Close()
+	addr := must(byName.Query())(t).Address
+	byAddress := must(Open("udp:"+addr.String()+" port=17610", Options{}))(t)
+	defer byAddress.Close()
+	if !addr.IsLoopback() || byName.a != byAddress.a {
+		t.Errorf("address %v, and two adapters of one address", addr)
+	}
+}

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/netip"
 	"os"
 
 	"github.com/datxdp/datxdp/internal/ianame"
@@ -66,7 +64,7 @@ func openAuto(n ianame.Name, o Options) (device, error) {
 	if err == nil {
 		return dev, nil
 	}
-	addr, aerr := firstAddress(n.Interface)
+	addr, aerr := ianame.InterfaceAddr(n.Interface)
 	if aerr != nil {
 		return device{}, err
 	}
@@ -78,34 +76,6 @@ func openAuto(n ianame.Name, o Options) (device, error) {
 	}
 	dev.logLine = logLine{o.warner(), slog.LevelWarn, "dat: AF_XDP is unavailable, using UDP", []any{"interface", n.Interface, "address", addr, "reason", err}}
 	return dev, nil
-}
-
-// firstAddress returns the first IPv4 address of an interface or, if the interface has no IPv4 address, its first IPv6
-// address. It ignores link-local addresses.
-func firstAddress(name string) (netip.Addr, error) {
-	ifi, err := net.InterfaceByName(name)
-	if err != nil {
-		return netip.Addr{}, err
-	}
-	addrs, err := ifi.Addrs()
-	if err != nil {
-		return netip.Addr{}, err
-	}
-	var best netip.Addr
-	for _, a := range addrs {
-		p, err := netip.ParsePrefix(a.String())
-		switch {
-		case err != nil || p.Addr().IsLinkLocalUnicast():
-		case p.Addr().Is4():
-			return p.Addr(), nil
-		case !best.IsValid():
-			best = p.Addr()
-		}
-	}
-	if !best.IsValid() {
-		return netip.Addr{}, fmt.Errorf("interface %s has no address", name)
-	}
-	return best, nil
 }
 
 // namespace returns an identifier of the network namespace. Interface names are unique only within a namespace.

@@ -33,7 +33,8 @@ func TestTarget(t *testing.T) {
 		{"xdp:", "", "", "", "", `"xdp:" is not an adapter: write xdp:INTERFACE, auto:INTERFACE or udp:ADDRESS`},
 		{"rdma:eth0", "", "", "", "", `"rdma:eth0" is not an adapter: no kind is called "rdma", use xdp, auto or udp`},
 		{"xdp:eth0,fast", "", "", "", "", `no mode is called "fast": use zero-copy, copy or generic`},
-		{"udp:eth0", "", "", "", "", `"eth0" is not an IP address of this host, as udp: needs`},
+		{"udp:10.0.0.256", "", "", "", "", `"10.0.0.256" is neither an IP address nor an interface of this host, as udp: needs`},
+		{"udp:none0", "", "", "", "", `udp:none0 needs an IP address or an interface of this host: route ip+net: no such network interface`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.ia, func(t *testing.T) {

@@ -48,6 +48,9 @@ func (t *Target) resolve() error {
 	if err != nil {
 		return err
 	}
+	if n, err = n.OnAddress(); err != nil {
+		return err
+	}
 	t.kind, t.ifname, t.mode, t.addr = n.Kind, n.Interface, n.Mode, n.Addr
 	t.files, t.announce, t.insecure = identity.Files{Key: n.Key, Peers: n.Peers, Known: n.Known}, n.Announce, n.Insecure
 	if n.Port != 0 {

@@ -19,7 +19,7 @@ type Kind string
 // Kinds of names.
 const (
 	XDP  Kind = "xdp"  // AF_XDP on an interface
-	UDP  Kind = "udp"  // a kernel UDP socket on an address of this host
+	UDP  Kind = "udp"  // a kernel UDP socket on an address of this host, which may be given by its interface
 	Auto Kind = "auto" // AF_XDP if available, otherwise UDP; with a mode only AF_XDP, because a mode requested by name is never replaced
 )
 
@@ -35,7 +35,7 @@ var (
 type Name struct {
 	Device    string // the name without options: "xdp:eth0,copy"
 	Kind      Kind
-	Interface string     // for XDP and Auto
+	Interface string     // for XDP and Auto; for UDP, if the name has no address
 	Mode      string     // for XDP and Auto: "zero-copy", "copy", "generic"; "" and "auto" mean the best
 	Addr      netip.Addr // for UDP
 
@@ -110,8 +110,12 @@ func (n *Name) checkMode() error {
 
 func (n *Name) parseAddr(what string) error {
 	addr, err := netip.ParseAddr(what)
-	if err != nil {
-		return invalid("%q is not an IP address of this host, as udp: needs", what)
+	switch {
+	case err != nil && isInterface(what):
+		n.Interface = what
+		return nil
+	case err != nil:
+		return invalid("%q is neither an IP address nor an interface of this host, as udp: needs", what)
 	}
 	n.Addr = addr.Unmap()
 	if addr.IsUnspecified() || addr.IsMulticast() {
