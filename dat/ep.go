@@ -20,6 +20,7 @@ type EP struct {
 	drv    atomic.Pointer[driver]   // the driver of the connection's engine; nil before the first connection
 	holder atomic.Pointer[epHolder] // the service point or connection request that holds the endpoint; nil: none
 	freed  atomic.Bool
+	told   atomic.Bool // the log has that the connection broke
 
 	// mu serialises the calls that change the endpoint's state or parameters, and guards the fields below. Lock
 	// order: the mutexes of an IA and a CR, then mu, then the ownership of an engine.

@@ -174,6 +174,7 @@ func (ia *IA) udpPort(peer remote) uint16 {
 func (ep *EP) startConnection(d *driver, peer remote, start func(*wire.Engine) error) error {
 	ep.changeDriver(d)
 	ep.drv.Store(d)
+	ep.told.Store(false)
 	if err := d.runPolled(start); err != nil {
 		return datError(err)
 	}

@@ -75,8 +75,11 @@ func (e *EVD) dequeue(ev *Event) bool {
 	if c := e.cno.Load(); c != nil && e.Len() == 0 {
 		c.forgetIfEmpty(e)
 	}
-	if ev.Number&connectionEvent != 0 {
+	switch {
+	case ev.Number&connectionEvent != 0:
 		ev.log()
+	case ev.Status != DTOSuccess:
+		ev.EP.logBroken()
 	}
 	return true
 }

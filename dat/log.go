@@ -14,7 +14,8 @@ import (
 //   - Warn: a connection breaks.
 //
 // Nothing is logged inside an engine or with a lock held. The call that takes a connection event from its dispatcher
-// logs the event. Events that are lost when their dispatcher is freed are not logged. A sampler limits the number of
+// logs the event. That a connection broke is logged by the call that takes the first failed completion, if it comes before
+// the event: many programs take no events after a failure. Events that are lost when their dispatcher is freed are not logged. A sampler limits the number of
 // lines, because peers decide how many connection events there are.
 
 // logger returns the logger of an IA, with a sampler. Each line has the name of the IA. If Options.Logger is nil, the returned logger discards
@@ -95,6 +96,16 @@ var notConnected = map[EventNumber]string{
 	EventUnreachable:           "no route to the peer, or its link-layer address cannot be resolved",
 }
 
+const messageBroken = "dat: connection broke"
+
+// logBroken logs that the connection broke, unless that has been logged, or it did not.
+func (ep *EP) logBroken() {
+	reason, broke := ep.conn.Broke()
+	if broke && !ep.told.Swap(true) {
+		ep.ia.log.Warn(messageBroken, append(ep.attrs(), "reason", BreakReason(reason))...)
+	}
+}
+
 // log logs a connection event that was taken from its dispatcher.
 func (ev *Event) log() {
 	level := slog.LevelInfo
@@ -102,7 +113,7 @@ func (ev *Event) log() {
 		level = slog.LevelWarn
 	}
 	log := ev.EP.ia.log
-	if !log.Enabled(context.Background(), level) {
+	if !log.Enabled(context.Background(), level) || (ev.Number == EventBroken && ev.EP.told.Swap(true)) {
 		return
 	}
 	message, attrs := "dat: not connected", ev.EP.attrs()
@@ -112,7 +123,7 @@ func (ev *Event) log() {
 	case EventDisconnected:
 		message = "dat: disconnected"
 	case EventBroken:
-		message, attrs = "dat: connection broke", append(attrs, "reason", ev.BreakReason)
+		message, attrs = messageBroken, append(attrs, "reason", ev.BreakReason)
 	default:
 		reason := any(ev.Number)
 		if ev.BreakReason != 0 {

@@ -158,6 +158,45 @@ level=INFO msg="dat: closed" ia=link
 	}
 }
 
+// That a connection broke is logged once, with the first failed completion or with the event, whichever the consumer takes
+// first. The ends of connections that did not break are not logged as broken.
+func TestBrokenIsLoggedOnce(t *testing.T) {
+	for _, first := range []string{"a flushed receive", "the failed request", "the event"} {
+		t.Run(first, func(t *testing.T) {
+			var text bytes.Buffer
+			o := Options{Logger: slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelWarn}))}
+			n := newSim(t)
+			a, b := newHost(t, n, 0, o), newHost(t, n, 1, Options{})
+			b.listen(testQual, 4)
+			x, y := pair(a, b, nil)
+			ok(t, x.PostRecv(x.seg(0, 8), 1, 0))
+			ok(t, x.PostRDMAWrite(x.seg(0, 8), 2, RMRTriplet{Context: 1, Address: 1, Length: 8}, 0)) // no such memory
+			y.expect(EventBroken)
+			takes := map[string]func(){
+				"a flushed receive":  func() { x.done(x.recv, 1, DTOReceive, DTOFlushed, 0) },
+				"the failed request": func() { x.done(x.request, 2, DTORDMAWrite, DTORemoteAccess, 0) },
+				"the event":          func() { x.expect(EventBroken) },
+			}
+			takes[first]()
+			delete(takes, first)
+			const line = `msg="dat: connection broke" ia=link peer=10.0.0.2 qualifier=3495 queue=0 reason="closed by the peer: remote access refused`
+			if got := text.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, line) {
+				t.Errorf("got %s", got)
+			}
+			for _, take := range takes {
+				take()
+			}
+			z, w := pair(a, b, nil)
+			ok(t, z.PostRecv(z.seg(0, 8), 3, 0))
+			ok(t, w.Disconnect(CloseAbrupt))
+			z.done(z.recv, 3, DTOReceive, DTOFlushed, 0)
+			if got := text.String(); strings.Count(got, "\n") != 1 {
+				t.Errorf("then %s", got)
+			}
+		})
+	}
+}
+
 // asking is a log handler that makes calls which need the locks of the adapters.
 type asking struct {
 	slog.Handler

@@ -70,6 +70,7 @@ func (e *Engine) AcceptUnreachable(r *Request, c *Conn, s CompletionQueues) erro
 	}
 	e.forget(r)
 	c.eng, c.completions, c.breakReason = e, s, 0
+	c.broke.Store(0)
 	c.rq.nextRecv = seq.Num(c.rq.doneCount.Load())
 	c.peerData.Store(nil)
 	c.reportEnd(KindAcceptFailed, StatusFlushed)

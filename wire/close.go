@@ -150,6 +150,7 @@ func (c *Conn) leave() (passive bool) {
 func (c *Conn) reportEnd(k Kind, s Status) {
 	if k == KindBroken {
 		c.eng.stats.Broken++
+		c.broke.Store(1 + uint32(c.breakReason))
 	}
 	was := c.State()
 	c.lowCredit.Store(false)

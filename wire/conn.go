@@ -150,6 +150,7 @@ type setup struct {
 	peerKnown    bool     // the peer's Hello has come
 	readyPending bool     // active side: the first packet has to carry OpReady
 	breakReason  BreakReason
+	broke        atomic.Uint32 // 1 + breakReason since the connection broke, otherwise 0
 }
 
 // liveness holds the time at which the peer was last heard, and the deadlines that depend on it.
@@ -224,6 +225,13 @@ func (h *Host) NewConn(cfg ConnConfig) *Conn {
 // State returns the state of the connection.
 func (c *Conn) State() State { return State(c.state.Load()) }
 
+// Broke returns the reason why the connection broke, and whether it did. It knows before completions tell of the end. Any
+// goroutine may call it.
+func (c *Conn) Broke() (BreakReason, bool) {
+	n := c.broke.Load()
+	return BreakReason(n - 1), n != 0
+}
+
 // Idle reports whether no receive is outstanding (recv), and whether no request is outstanding (request).
 func (c *Conn) Idle() (recv, request bool) {
 	n, _ := c.Receiving()
@@ -265,6 +273,7 @@ func (c *Conn) attach(e *Engine, path link.Path, s CompletionQueues, now Time) e
 	c.readsOut, c.resp = 0, responder{}
 	c.permit, c.peerRights = nil, fullRights
 	c.challenge, c.breakReason, c.openedAt = challengeAck{}, 0, now
+	c.broke.Store(0)
 	c.dropForeignSegments()
 	c.timerAt, c.lastHeard, c.lastAsked, c.unanswered = never, now, now, 0
 	c.pmtu = pmtu.New(min(e.link.PathMTU(path), e.maxPacket))
