@@ -12,7 +12,7 @@ import (
 // error. Without the variable the library logs nothing.
 const logVar = "DATXDP_LOG"
 
-// refusals is true if refused calls are logged. storeReason then stores the reason, and entry_logged.c logs the call.
+// refusals is true if refused calls are logged. storeReason then stores the reason, and table.c logs the call.
 var refusals bool
 
 func init() {

@@ -85,6 +85,29 @@ static void broken_pipe(void)
 	calls = write(fd[1], "x", 1);
 }
 
+static void close_at_exit(void) { dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG); }
+static void exit_at_once(int sig) { exit(5); }
+
+/* A handler exits while the thread is in a call, and functions of atexit close the adapter. */
+static void exit_in_handler(int waits)
+{
+	struct itimerval soon = {.it_value = {0, 5000}};
+	DAT_COUNT more;
+	DAT_EVENT ev;
+
+	atexit(close_at_exit);
+	signal(SIGALRM, exit_at_once);
+	setitimer(ITIMER_REAL, &soon, NULL);
+	for (;;)
+		if (waits)
+			dat_evd_wait(async_evd, SECOND, 1, &ev, &more);
+		else
+			dat_evd_dequeue(async_evd, &ev);
+}
+
+static void exit_while_polling(void) { exit_in_handler(0); }
+static void exit_while_waiting(void) { exit_in_handler(1); }
+
 /* Runs in a child: open, then what ends the child. The action is set before or after the open. */
 static void death(const char *what, void *handler, int sig, int flags, int alternate, void (*cause)(void), int want)
 {
@@ -137,6 +160,8 @@ static void test_deaths(void)
 	death("the end of a file", NULL, 0, 0, 0, hit_end_of_file, SIGBUS);
 	death("SIGFPE", NULL, 0, 0, 0, raise_fpe, SIGFPE);
 	death("a broken pipe", NULL, 0, 0, 0, broken_pipe, SIGPIPE);
+	death("exit in a handler, polling", NULL, 0, 0, 0, exit_while_polling, 5 << 8);
+	death("exit in a handler, waiting", NULL, 0, 0, 0, exit_while_waiting, 5 << 8);
 	death("a stack overflow", NULL, 0, 0, 0, overflow_stack, SIGSEGV);
 	death("a stack overflow, SA_ONSTACK", on_alternate, SIGSEGV, SA_ONSTACK, 1, overflow_stack, 42 << 8);
 }
