@@ -35,13 +35,16 @@ void dx_report(const char *text)
 static DAT_RETURN tell(const char *call, DAT_RETURN r)
 {
 	DAT_RETURN type = DAT_GET_TYPE(r);
+	const char *major = "", *minor = "";
 
 	if (type == DAT_SUCCESS || type == DAT_QUEUE_EMPTY || type == DAT_TIMEOUT_EXPIRED)
 		return r;
-	if (!dx_ready) /* Go cannot write the log: it does not run yet, or this is the child of a fork */
-		fprintf(stderr, "level=DEBUG msg=refused call=%s error=%#x reason=\"%s\"\n", call, r, why);
-	else
+	if (!dx_ready) { /* Go cannot write the log: it does not run yet, or this is the child of a fork */
+		dat_strerror(r, &major, &minor);
+		fprintf(stderr, "level=DEBUG msg=refused call=%s error=%s reason=\"%s\"\n", call, major, why);
+	} else {
 		dxRefused((char *)call, r, why);
+	}
 	return r;
 }
 
