@@ -27,7 +27,7 @@
 #include "runtime.h"
 #include "entry.h"
 
-/* Address space in bytes that the runtime reserves when it starts, with the stacks of its threads and the memory of one adapter. */
+/* Address space in bytes that the runtime reserves, with the stacks of its threads and the memory of an adapter (decision 0022). */
 static const size_t reserved = (size_t)1900 << 20;
 
 __thread int dx_ready;
@@ -35,7 +35,7 @@ int dx_forked;
 
 static int loading;                   /* 1 while the dynamic loader runs the constructors of this library */
 static void *(*runtime_main)(void *); /* the thread that the constructor of the runtime asked for */
-static int started; /* 1 when the runtime runs */
+static int started;                   /* 1 when the runtime runs */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of started */
 
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*f)(void *), void *arg);

@@ -1,4 +1,4 @@
-/* Tests of guest.c: processes that the program starts, and its limits. */
+/* Tests of guest.c: processes that the program starts, its limits, and calls by handlers. */
 
 #include <spawn.h>
 
@@ -120,4 +120,38 @@ static void test_address_space(void)
 	b = make_point();
 	join(&a, &b);
 	exchange(&a, &b, 3, 0);
+}
+
+/* --- a handler that calls the provider gets an error if it has interrupted a call --- */
+
+static volatile long refused;
+
+static void call_provider(int sig)
+{
+	DAT_EVENT ev;
+	DAT_RETURN r = dat_evd_dequeue(async_evd, &ev);
+
+	if (DAT_GET_TYPE(r) == DAT_INVALID_STATE)
+		refused++;
+	else if (DAT_GET_TYPE(r) != DAT_QUEUE_EMPTY)
+		wrong++;
+}
+
+static void test_reentry(void)
+{
+	struct itimerval every = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};
+	struct point a, b;
+
+	open_ia();
+	a = make_point();
+	b = make_point();
+	join(&a, &b);
+	signal(SIGALRM, call_provider);
+	setitimer(ITIMER_REAL, &every, NULL);
+	for (time_t end = time(NULL) + 2; time(NULL) < end && !failures;) {
+		exchange(&a, &b, 20, 0);
+		exchange(&a, &b, 20, 1);
+	}
+	setitimer(ITIMER_REAL, &never, NULL);
+	CHECK(refused > 100 && !wrong, "%ld calls were refused, %ld had another result", refused, wrong);
 }
