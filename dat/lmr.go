@@ -1,6 +1,7 @@
 package dat
 
 import (
+	"math"
 	"sync"
 
 	"github.com/datxdp/datxdp/wire"
@@ -159,8 +160,12 @@ func (l *LMR) RMRContext() uint32 { return l.region.RemoteKey() }
 func (l *LMR) Address() uint64 { return l.base }
 
 // Segment returns the triplet of n bytes of the region, from offset off, for a post. Segment does not check the range;
-// the post checks it.
+// the post checks it. A triplet cannot express a negative length or one of 2^32 bytes and more: for these, Segment
+// returns a triplet outside the region, which every call refuses.
 func (l *LMR) Segment(off, n int) LMRTriplet {
+	if uint64(n) > math.MaxUint32 {
+		return LMRTriplet{Context: l.region.LocalKey(), Address: l.base + uint64(len(l.mem)), Length: math.MaxUint32}
+	}
 	return LMRTriplet{Context: l.region.LocalKey(), Address: l.base + uint64(off), Length: uint32(n)}
 }
 
