@@ -19,6 +19,18 @@ type holder struct {
 	command string
 }
 
+// Occupied returns nil if an interface of the calling thread's namespace has no XDP program. Otherwise it returns the
+// error with which Attach would fail: one that wraps ErrBusy or ErrForeign and names the program.
+//
+// System calls: netlink RTM_GETLINK.
+func Occupied(ifindex int) error {
+	progs, err := queryAttached(ifindex)
+	if err != nil || len(progs) == 0 {
+		return err
+	}
+	return describe(progs[0]).refusal()
+}
+
 // occupied explains why the kernel reported the interface as busy.
 func occupied(ifindex int, cause error) error {
 	progs, err := queryAttached(ifindex)
@@ -29,11 +41,15 @@ func occupied(ifindex int, cause error) error {
 		// The program was detached in the meantime, or a bond or team above this interface has one.
 		return fmt.Errorf("%w, or had until now, or a device above it has one: %w", ErrBusy, cause)
 	}
-	h := describe(progs[0])
+	return fmt.Errorf("%w: %w", describe(progs[0]).refusal(), cause)
+}
+
+// refusal returns the error about an interface that has the program already.
+func (h holder) refusal() error {
 	if h.name == steerProgDatxdpSteer {
-		return fmt.Errorf("%w, %s: %w", ErrBusy, h, cause)
+		return fmt.Errorf("%w, %s", ErrBusy, h)
 	}
-	return fmt.Errorf("%w, %s: %w", ErrForeign, h, cause)
+	return fmt.Errorf("%w, %s", ErrForeign, h)
 }
 
 func describe(a attached) holder {

@@ -22,6 +22,9 @@ func Attach(o Options) (*Steer, error) {
 	return nil, unsupported()
 }
 
+// Occupied always fails: this platform has no XDP.
+func Occupied(int) error { return unsupported() }
+
 // Register fails.
 func (s *Steer) Register(queue, fd int) error { return unsupported() }
 

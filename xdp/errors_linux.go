@@ -32,7 +32,8 @@ func explainAttach(name string, mtu int, err error) error {
 	case errors.Is(err, bpf.ErrForeign):
 		return &openError{fmt.Sprintf("xdp: %s: detach it, or choose another interface", why), []error{link.ErrBusy, err}}
 	case errors.Is(err, bpf.ErrBusy):
-		return &openError{fmt.Sprintf("xdp: %s: stop that program, or choose another interface", why), []error{link.ErrBusy, err}}
+		return &openError{fmt.Sprintf("xdp: %s: stop that program, choose another interface, or use kernel UDP beside it (udp:ADDRESS port=N)", why),
+			[]error{link.ErrBusy, err}}
 	case errors.Is(err, bpf.ErrUnsupported):
 		return &openError{fmt.Sprintf("xdp: %s: choose generic mode", why), []error{link.ErrUnsupported, err}}
 	case errors.Is(err, bpf.ErrRefused) && mtu > plainMTU:

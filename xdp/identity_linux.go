@@ -87,16 +87,25 @@ func steeredAddrs(local netip.Addr, have []netip.Prefix) []netip.Addr {
 func (d *Device) takePort(local netip.AddrPort) (err error) {
 	d.guard, err = net.ListenUDP("udp", net.UDPAddrFromAddrPort(local))
 	if errors.Is(err, unix.EADDRINUSE) {
-		return &openError{
-			text: fmt.Sprintf("xdp: %s: another program has UDP port %d of %v: stop it or choose another with the option port=", d.name, local.Port(), local.Addr()),
-			is:   []error{link.ErrBusy, err},
-		}
+		return d.explainPort(local, err)
 	}
 	if err != nil {
 		return fmt.Errorf("xdp: %s: %w", d.name, err)
 	}
 	_ = d.guard.SetReadBuffer(0) // nothing reads this socket: use the smallest buffer
 	return d.ignoreICMPMTU(local.Addr())
+}
+
+// explainPort turns the error about a port in use into a sentence that says what to do about it. Another port helps only
+// if the interface has no XDP program: two adapters cannot share an interface.
+func (d *Device) explainPort(local netip.AddrPort, err error) error {
+	if occupied := bpf.Occupied(d.ifindex); errors.Is(occupied, bpf.ErrBusy) || errors.Is(occupied, bpf.ErrForeign) {
+		return explainAttach(d.name, d.mtu, fmt.Errorf("bpf: %s: %w: %w", d.name, occupied, err))
+	}
+	return &openError{
+		text: fmt.Sprintf("xdp: %s: another program has UDP port %d of %v: stop it or choose another with the option port=", d.name, local.Port(), local.Addr()),
+		is:   []error{link.ErrBusy, err},
+	}
 }
 
 // ignoreICMPMTU makes the kernel ignore ICMP messages about the guard socket's path MTU. The guard sends nothing, so

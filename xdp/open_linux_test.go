@@ -70,8 +70,13 @@ func TestOpenErrors(t *testing.T) {
 		}
 		second := o
 		second.Port++
-		_, err = Open(lab.Interface, second)
-		check("interface in use", err, link.ErrBusy)
+		for _, o := range []Options{o, second} { // another port does not help, so no error may advise it
+			_, err = Open(lab.Interface, o)
+			check("interface in use", err, link.ErrBusy, "datxdp_steer", "udp:")
+			if strings.Contains(err.Error(), "with the option port=") {
+				t.Errorf("advises a port: %v", err)
+			}
+		}
 		return d.Close()
 	})
 }

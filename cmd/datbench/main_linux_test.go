@@ -269,10 +269,10 @@ func TestServerErrors(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"port in use", []string{"server", "--ia", "xdp:veth0"},
-			`datbench: dat: opening xdp:veth0: xdp: veth0: another program has UDP port 17473 of 10.73.0.1: stop it or choose another with the option port=`},
+		{"another server", []string{"server", "--ia", "xdp:veth0"},
+			`datbench: dat: opening xdp:veth0: xdp: veth0: interface (is busy|has a foreign XDP program).*: (detach it|stop that program), .*`},
 		{"XDP program there", []string{"server", "--ia", "xdp:veth0", "--port", "17500"},
-			`datbench: dat: opening xdp:veth0: xdp: .*veth0.*: (detach it|stop that program), or choose another interface`},
+			`datbench: dat: opening xdp:veth0: xdp: .*veth0.*: (detach it|stop that program), .*`},
 		{"unknown interface", []string{"server", "--ia", "xdp:nope0"},
 			`datbench: dat: opening xdp:nope0: xdp: no interface "nope0": choose one of .*`},
 		{"nobody there", []string{"run", "10.73.0.9", "--ia", "udp:10.73.0.1", "--port", "17501"},
