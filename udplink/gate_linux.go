@@ -36,7 +36,7 @@ type gate struct {
 func (g *gate) open(fd int, local netip.Addr) error {
 	g.fd = fd
 	if !local.IsLoopback() {
-		g.reach, _ = route.OpenReach() // nil if there is an error
+		g.reach, _ = route.OpenReach(local) // nil if there is an error
 	}
 	return g.empty()
 }

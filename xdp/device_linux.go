@@ -315,16 +315,16 @@ var _ hop = (*route.Hop)(nil)
 // routes adapts a route.Table to the router interface.
 type routes struct{ table *route.Table }
 
-func (r routes) Resolve(to netip.Addr) (hop, error) {
-	h, err := r.table.Resolve(to, resolveWait)
+func (r routes) Resolve(from, to netip.Addr) (hop, error) {
+	h, err := r.table.Resolve(from, to, resolveWait)
 	if errors.Is(err, route.ErrNoAnswer) {
-		return r.Known(to)
+		return r.Known(from, to)
 	}
 	return hopOf(to, h, err)
 }
 
-func (r routes) Known(to netip.Addr) (hop, error) {
-	h, err := r.table.Known(to)
+func (r routes) Known(from, to netip.Addr) (hop, error) {
+	h, err := r.table.Known(from, to)
 	return hopOf(to, h, err)
 }
 
@@ -339,6 +339,8 @@ func hopOf(to netip.Addr, h *route.Hop, err error) (hop, error) {
 	return nil, fmt.Errorf("xdp: %v: %w", to, err)
 }
 
-func (r routes) Answer(to netip.Addr, from [6]byte) ([6]byte, bool) { return r.table.Answer(to, from) }
+func (r routes) Answer(own, peer netip.Addr, from [6]byte) ([6]byte, bool) {
+	return r.table.Answer(own, peer, from)
+}
 
 func (r routes) Release(h hop) { r.table.Release(h.(*route.Hop)) }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/datxdp/datxdp/internal/lab"
+	"github.com/datxdp/datxdp/internal/lab/labtest"
 	"github.com/datxdp/datxdp/link"
 )
 
@@ -52,7 +53,7 @@ func awaitNeighbour(t testing.TB, s *Socket, id link.Path) {
 func awaitAnswer(t testing.TB, d *Device, to netip.Addr) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		if _, ok := d.routes.Answer(to, [6]byte{}); ok {
+		if _, ok := d.routes.Answer(d.local, to, [6]byte{}); ok {
 			return
 		}
 		if time.Now().After(deadline) {
@@ -296,5 +297,29 @@ func TestNoAllocation(t *testing.T) {
 		if b.Stats().RxPackets == 0 {
 			t.Error("nothing was received")
 		}
+	}
+}
+
+// A device uses the route that rules select for its address, as it does for a second NIC with a table of its own.
+func TestRouteBySource(t *testing.T) {
+	for _, v6 := range []bool{false, true} {
+		l := newLab(t, 1500, 1)
+		var ends [2]*Device
+		for _, side := range []lab.Side{lab.A, lab.B} {
+			o := small()
+			if o.Addr = side.Addr4(); v6 {
+				o.Addr = side.Addr6()
+			}
+			onSide(t, l, side, func() error { return labtest.RouteBySource(lab.Interface, o.Addr) })
+			ends[side] = openDevice(t, l, side, o)
+		}
+		a, b := ends[lab.A], ends[lab.B]
+		exchange(t, a, b)
+		h, err := a.routes.Resolve(a.local, b.local, patience) // the kernel agrees with the route that the exchange used
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.routes.Release(h)
+		exchange(t, a, b)
 	}
 }

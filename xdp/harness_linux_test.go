@@ -29,10 +29,10 @@ func (h *fixedHop) MTU() int             { return h.mtu }
 // fixedRouter returns the same next hop for every destination.
 type fixedRouter struct{ hop *fixedHop }
 
-func (r fixedRouter) Resolve(netip.Addr) (hop, error) { return r.hop, nil }
-func (r fixedRouter) Known(netip.Addr) (hop, error)   { return r.hop, nil }
-func (r fixedRouter) Release(hop)                     {}
-func (r fixedRouter) Answer(netip.Addr, [6]byte) ([6]byte, bool) {
+func (r fixedRouter) Resolve(_, _ netip.Addr) (hop, error) { return r.hop, nil }
+func (r fixedRouter) Known(_, _ netip.Addr) (hop, error)   { return r.hop, nil }
+func (r fixedRouter) Release(hop)                          {}
+func (r fixedRouter) Answer(_, _ netip.Addr, _ [6]byte) ([6]byte, bool) {
 	return r.hop.MAC()
 }
 

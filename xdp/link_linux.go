@@ -57,10 +57,6 @@ func (s *Socket) resolve(from netip.Addr, to netip.AddrPort, port uint16) (*path
 	if err != nil {
 		return nil, err
 	}
-	if !from.IsValid() {
-		s.router.Release(h)
-		return nil, fmt.Errorf("xdp: %v: the interface had no address of this family when it was opened: %w", to, link.ErrUnreachable)
-	}
 	p, err := newPath(s.mac, netip.AddrPortFrom(from, port), to, h)
 	if err != nil {
 		s.router.Release(h)
@@ -69,24 +65,34 @@ func (s *Socket) resolve(from netip.Addr, to netip.AddrPort, port uint16) (*path
 }
 
 // route returns the next hop to an address, and the source address of packets there: from, if the device has this
-// address. If the source does not depend on the kernel's route, the known route is used, because a request to the kernel
-// may wait for seconds. An answer to a peer (from is valid) never waits: the peer has received a Challenge by the known
-// route.
+// address. The known route is used if there is one, because a request to the kernel may wait for seconds. An answer to a
+// peer (from is valid) never waits: the peer has received a Challenge by the known route.
 func (s *Socket) route(from, to netip.Addr) (hop, netip.Addr, error) {
 	if s.owns(from) {
-		h, err := s.router.Known(to)
+		h, err := s.router.Known(from, to)
 		return h, from, err
 	}
-	if to.Is4() == s.local.Addr().Is4() {
-		if h, err := s.router.Known(to); err == nil {
-			return h, s.local.Addr(), nil
+	if from = s.sourceFor(to); !from.IsValid() {
+		return nil, from, fmt.Errorf("xdp: %v: the interface had no address of this family when it was opened: %w", to, link.ErrUnreachable)
+	}
+	h, err := s.router.Known(from, to)
+	if err != nil {
+		h, err = s.router.Resolve(from, to)
+	}
+	return h, from, err
+}
+
+// sourceFor returns the source address for packets to an address. It is not valid if the device serves no address of
+// this family.
+func (s *Socket) sourceFor(to netip.Addr) netip.Addr {
+	var preferred netip.Addr
+	if to.Is4() != s.local.Addr().Is4() {
+		if h, err := s.router.Resolve(netip.Addr{}, to); err == nil {
+			preferred = h.Source()
+			s.router.Release(h)
 		}
 	}
-	h, err := s.router.Resolve(to)
-	if err != nil {
-		return nil, from, err
-	}
-	return h, s.source(to, h.Source()), nil
+	return s.source(to, preferred)
 }
 
 // Release implements link.Link.

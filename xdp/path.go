@@ -16,16 +16,16 @@ type hop interface {
 
 // router resolves hops.
 type router interface {
-	// Resolve returns the kernel's route. It waits for the kernel for at most resolveWait, and then uses what Known
-	// returns.
-	Resolve(dst netip.Addr) (hop, error)
-	// Known returns a route from what is known, without waiting. Until the kernel has returned its route, Source of the
-	// hop is not valid.
-	Known(dst netip.Addr) (hop, error)
+	// Resolve returns the kernel's route for packets from src. If src is not valid, the kernel chooses the source. Resolve
+	// waits for the kernel for at most resolveWait, and then uses what Known returns.
+	Resolve(src, dst netip.Addr) (hop, error)
+	// Known returns a route from what is known, without waiting.
+	Known(src, dst netip.Addr) (hop, error)
 	Release(hop)
-	// Answer returns the MAC address for the reply to a received packet. ipSource and ethSource are the packet's source
-	// addresses; ipSource may be forged. Answer is called for each reply and does not lock.
-	Answer(ipSource netip.Addr, ethSource [6]byte) (mac [6]byte, ok bool)
+	// Answer returns the MAC address for the reply to a received packet, from its destination address own to its source
+	// address peer, which may be forged. ethSource is the packet's source MAC address. Answer is called for each reply and
+	// does not lock.
+	Answer(own, peer netip.Addr, ethSource [6]byte) (mac [6]byte, ok bool)
 }
 
 // path is one resolved destination. It is immutable once it is in the table.

@@ -120,7 +120,8 @@ func (s *Socket) sendReply(packet []link.Buf, size int, queued uint32, sent *tal
 	note := &s.pool.notes[packet[0].Frame]
 	mac := s.mac
 	if !note.loop {
-		mac, ok = s.router.Answer(sourceOf(headers[note.ip:]), [6]byte(headers[ethSrc:]))
+		ip := headers[note.ip:]
+		mac, ok = s.router.Answer(targetOf(ip), sourceOf(ip), [6]byte(headers[ethSrc:]))
 	}
 	var l layout
 	if ok {

@@ -11,7 +11,7 @@ import (
 
 // answering is the state of Answer.
 type answering struct {
-	prefixes    atomic.Pointer[prefixes]
+	fib         atomic.Pointer[fib]
 	macs        *macTable
 	claims      *asks   // claims of unknown neighbours
 	unconfirmed *asks   // claims that no probe has confirmed
@@ -23,18 +23,19 @@ func newAnswering() answering {
 	return answering{macs: newMACTable(), claims: newAsks(), unconfirmed: newAsks(), confirmed: newAsks()}
 }
 
-// Answer returns the MAC address of the next hop to dst, for an answer to a received packet. dst is the packet's source
-// IP address, which may be forged, and ethSource is its source MAC address. ok is false if there is no route to dst
-// through the interface, or while the neighbour is unknown. An unknown neighbour is resolved in the background at a
+// Answer returns the MAC address of the next hop from src to dst, for an answer to a received packet. src is the packet's
+// destination IP address, and dst its source IP address, which may be forged. ethSource is its source MAC address. ok is
+// false if there is no route to dst through the interface, or while the neighbour is unknown. An unknown neighbour is resolved in the background at a
 // limited rate, so that a later call finds it. A neighbour that has confirmed its address to a probe is known at once, and
 // is resolved first. A claim is ignored if ethSource is a group address or zero, which no station has.
 //
 // Answer makes no system call, takes no lock and allocates nothing. Any goroutine may call it.
-func (t *Table) Answer(dst netip.Addr, ethSource [6]byte) (mac [6]byte, ok bool) {
-	via, ok := t.prefixes.Load().via(dst)
+func (t *Table) Answer(src, dst netip.Addr, ethSource [6]byte) (mac [6]byte, ok bool) {
+	way, ok := t.fib.Load().way(src, dst)
 	if !ok {
 		return mac, false
 	}
+	via := way.via
 	e := t.macs.find(via)
 	if e == nil || e.expired() {
 		switch {

@@ -46,14 +46,14 @@ func TestAddressReportsAreBounded(t *testing.T) {
 	w.table.lookups.charge(time.Minute, now) // a lookup that took long
 	paid := w.table.lookups.paid
 	w.table.mu.Unlock()
-	before := w.table.prefixes.Load()
+	before := w.table.fib.Load()
 	w.reportAddress()
 	w.table.lookupDue(paid.Add(-1))
-	if w.table.prefixes.Load() != before {
+	if w.table.fib.Load() != before {
 		t.Error("the routes were looked up beyond the budget")
 	}
 	w.table.lookupDue(paid)
-	if w.table.prefixes.Load() == before {
+	if w.table.fib.Load() == before {
 		t.Error("the routes were not looked up after the budget permitted it")
 	}
 }

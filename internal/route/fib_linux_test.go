@@ -41,7 +41,7 @@ func TestForgedTooBigChangesNoRoute(t *testing.T) {
 	w := newWorld(t)
 	var reach *Reach
 	w.on(lab.A, func() (err error) {
-		labtest.WithCaps(t, nil, func() { reach, err = OpenReach() })
+		labtest.WithCaps(t, nil, func() { reach, err = OpenReach(netip.Addr{}) })
 		return err
 	})
 	t.Cleanup(reach.Close)

@@ -22,10 +22,11 @@ type way struct {
 	mtu    int // 0 if the route has none
 }
 
-// lookup asks the kernel for the route to an address through this interface. It may wait for as long as any user of the
-// host holds RTNL; requestTimeout does not end this wait.
-func (t *Table) lookup(dst netip.Addr) (way, error) {
-	r, err := routeTo(t.handle, dst, netlink.RouteGetOptions{OifIndex: t.index})
+// lookup asks the kernel for the route through this interface that packets of a socket with this source take. It may
+// wait for as long as any user of the host holds RTNL; requestTimeout does not end this wait.
+func (t *Table) lookup(e ends) (way, error) {
+	dst := e.dst
+	r, err := routeTo(t.handle, dst, netlink.RouteGetOptions{OifIndex: t.index, SrcAddr: e.src.AsSlice()})
 	if err != nil {
 		return way{}, t.lookupError(dst, err)
 	}
@@ -33,7 +34,11 @@ func (t *Table) lookup(dst netip.Addr) (way, error) {
 		return way{}, fmt.Errorf("route: resolve %v on %s: not a unicast route there: %w",
 			dst, t.Interface().Name, ErrUnreachable)
 	}
-	return wayOf(dst, &r), nil
+	w := wayOf(dst, &r)
+	if e.src.IsValid() {
+		w.source = e.src
+	}
+	return w, nil
 }
 
 func wayOf(dst netip.Addr, r *netlink.Route) way {

@@ -44,7 +44,7 @@ const (
 	// settings (RTNL) is held.
 	closeWait = 500 * time.Millisecond
 	// recheck is the interval at which all routes are looked up again. It is needed because the table does not listen to
-	// changes of policy rules.
+	// all that decides about routes, such as changes of nexthop objects.
 	recheck = 30 * time.Second
 	// dumpAttempts is the number of attempts to list the addresses while addresses of the host change. An attempt fails
 	// only if a change comes between two messages of the list, which has some 300 addresses per message.

@@ -15,12 +15,11 @@ import (
 // addresses; prefixes leaves out the last ones.
 const maxPrefixes = 4096
 
-// prefixes maps destination prefixes to gateways. It is immutable. The prefixes of a Table are the unicast routes
-// through its interface, from all routing tables except the local one, and the routes of the main table that refuse
-// packets.
+// prefixes maps destination prefixes of one family to gateways: it is one routing table. It is immutable. In a Table, it
+// has the unicast routes through the interface, and the routes that refuse packets.
 type prefixes struct {
-	bits4, bits6 []int // existing prefix lengths, longest first
-	gateways     map[netip.Prefix]gateway
+	bits     []int // existing prefix lengths, longest first
+	gateways map[netip.Prefix]gateway
 }
 
 // gateway is the next hop of one route.
@@ -29,32 +28,16 @@ type gateway struct {
 	mtu      int        // of the route; 0 if it has none. In a Reach, the minimum of this and the MTU of the interface
 	free     bool       // packets do not wait for a neighbour; used by Reach only
 	refuses  bool       // the route refuses packets; used by Table only
-	table    int
+	throws   bool       // the search continues with the next rule
 	priority int
 }
 
-// via returns the next hop to dst by the longest prefix; ok is false without a route.
-func (p *prefixes) via(dst netip.Addr) (hop netip.Addr, ok bool) {
-	w, ok := p.way(dst)
-	return w.via, ok
-}
-
-// way returns the route to dst by the longest prefix, without a source address; ok is false without a route.
-func (p *prefixes) way(dst netip.Addr) (w way, ok bool) {
-	g, ok := p.find(dst)
-	if ok && !g.addr.IsValid() {
-		g.addr = dst
-	}
-	return way{via: g.addr, mtu: g.mtu}, ok && !g.refuses
-}
-
-// find returns the gateway of the longest prefix; ok is false without a route.
-func (p *prefixes) find(dst netip.Addr) (g gateway, ok bool) {
-	lengths := p.bits6
-	if dst.Is4() {
-		lengths = p.bits4
-	}
-	for _, n := range lengths {
+// find returns the gateway of the longest prefix; ok is false without a route of at least shortest bits.
+func (p *prefixes) find(dst netip.Addr, shortest int) (g gateway, ok bool) {
+	for _, n := range p.bits {
+		if n < shortest {
+			return g, false
+		}
 		prefix, err := dst.Prefix(n)
 		if err != nil {
 			continue
@@ -66,78 +49,86 @@ func (p *prefixes) find(dst netip.Addr) (g gateway, ok bool) {
 	return g, false
 }
 
-// add adds a route. Of several routes with one prefix, the main table has precedence, then the lowest priority value.
+// add adds a route. Of several routes with one prefix, the one with the lowest priority value has precedence.
 func (p *prefixes) add(dst netip.Prefix, g gateway) {
 	was, ok := p.gateways[dst]
-	if ok && rank(was) <= rank(g) {
+	if ok && uint32(was.priority) <= uint32(g.priority) {
 		return
 	}
 	p.gateways[dst] = g
-	lengths := &p.bits6
-	if dst.Addr().Is4() {
-		lengths = &p.bits4
-	}
-	if !slices.Contains(*lengths, dst.Bits()) {
-		*lengths = append(*lengths, dst.Bits())
-		slices.SortFunc(*lengths, func(a, b int) int { return b - a })
+	if !slices.Contains(p.bits, dst.Bits()) {
+		p.bits = append(p.bits, dst.Bits())
+		slices.SortFunc(p.bits, func(a, b int) int { return b - a })
 	}
 }
 
-func rank(g gateway) int64 {
-	r := int64(uint32(g.priority))
-	if g.table != syscall.RT_TABLE_MAIN {
-		r += 1 << 32
-	}
-	return r
-}
-
-// readPrefixes reads the kernel's routes through the interface.
+// readPrefixes reads the kernel's rules, and its routes through the interface.
 //
 // System calls: sendto, recvfrom (netlink).
 func (t *Table) readPrefixes() error {
-	p, err := listPrefixes(t.handle, t.gatewayOf)
+	f, err := readFIB(t.handle, scope{device: t.Interface().Name, vrf: t.vrf()}, t.gatewayOf)
 	if err != nil {
-		return fmt.Errorf("route: list routes through %s: %w", t.Interface().Name, err)
+		return fmt.Errorf("route: routes through %s: %w", t.Interface().Name, err)
 	}
-	t.prefixes.Store(p)
+	t.fib.Store(f)
 	return nil
 }
 
-// listPrefixes returns the kernel's routes for which gatewayOf returns true.
+// vrf returns the routing table of the VRF that the interface belongs to, or 0.
 //
 // System calls: sendto, recvfrom (netlink).
-func listPrefixes(h *netlink.Handle, gatewayOf func(*netlink.Route) (gateway, bool)) (*prefixes, error) {
-	p := &prefixes{gateways: make(map[netip.Prefix]gateway)}
-	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
-		left := maxPrefixes
-		all := &netlink.Route{Table: syscall.RT_TABLE_UNSPEC}
-		err := h.RouteListFilteredIter(family, all, netlink.RT_FILTER_TABLE, func(r netlink.Route) bool {
-			g, ok := gatewayOf(&r)
-			if ok {
-				p.add(prefixOf(family, r.Dst), g)
-				left--
-			}
-			return left > 0
-		})
-		// After an interrupted dump the kernel reports a change, and everything is read again.
-		if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
-			return nil, err
-		}
+func (t *Table) vrf() int {
+	if t.Interface().Master == 0 {
+		return 0
 	}
-	return p, nil
+	master, err := t.handle.LinkByIndex(t.Interface().Master)
+	if v, ok := master.(*netlink.Vrf); err == nil && ok {
+		return int(v.Table)
+	}
+	return 0
 }
 
-// gatewayOf returns the gateway of a route through the interface, or of a route that refuses packets; ok is false for any
-// other route.
+// listPrefixes returns the kernel's routes of one family for which gatewayOf returns true, by table.
+//
+// System calls: sendto, recvfrom (netlink).
+func listPrefixes(h *netlink.Handle, family int, gatewayOf func(*netlink.Route) (gateway, bool)) (map[int]*prefixes, error) {
+	tables := make(map[int]*prefixes)
+	left := maxPrefixes
+	all := &netlink.Route{Table: syscall.RT_TABLE_UNSPEC}
+	err := h.RouteListFilteredIter(family, all, netlink.RT_FILTER_TABLE, func(r netlink.Route) bool {
+		g, ok := gatewayOf(&r)
+		if !ok {
+			return true
+		}
+		if tables[r.Table] == nil {
+			tables[r.Table] = newPrefixes()
+		}
+		tables[r.Table].add(prefixOf(family, r.Dst), g)
+		left--
+		return left > 0
+	})
+	// After an interrupted dump the kernel reports a change, and everything is read again.
+	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
+		return nil, err
+	}
+	return tables, nil
+}
+
+func newPrefixes() *prefixes { return &prefixes{gateways: make(map[netip.Prefix]gateway)} }
+
+// gatewayOf returns the gateway of a route through the interface, or of a route that refuses packets or ends the search
+// in its table; ok is false for any other route.
 func (t *Table) gatewayOf(r *netlink.Route) (g gateway, ok bool) {
 	switch r.Type {
 	case syscall.RTN_UNREACHABLE, syscall.RTN_PROHIBIT, syscall.RTN_BLACKHOLE:
-		return gateway{table: r.Table, priority: r.Priority, refuses: true}, r.Table == syscall.RT_TABLE_MAIN
+		return gateway{priority: r.Priority, refuses: true}, true
+	case syscall.RTN_THROW:
+		return gateway{priority: r.Priority, throws: true}, true
 	}
 	if r.Type != syscall.RTN_UNICAST || r.Table == syscall.RT_TABLE_LOCAL {
 		return g, false
 	}
-	g = gateway{table: r.Table, priority: r.Priority, mtu: r.MTU}
+	g = gateway{priority: r.Priority, mtu: r.MTU}
 	if r.LinkIndex == t.index {
 		g.addr = gatewayAddr(r.Gw, r.Via)
 		return g, true

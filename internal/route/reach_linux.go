@@ -21,9 +21,10 @@ import (
 // Known, MTU, Version and Ask make no system call and take no lock. Only an Ask that returns true allocates. Any
 // goroutine may call Known, MTU and Version; one goroutine at a time may call Ask.
 type Reach struct {
+	source   netip.Addr // of all packets
 	handle   *netlink.Handle
 	events   *nl.NetlinkSocket
-	prefixes atomic.Pointer[prefixes]
+	fib      atomic.Pointer[fib]
 	macs     *macTable // resolved neighbours of all interfaces; their MAC addresses are not stored
 	version  atomic.Uint64
 	asks     bucket    // for Ask; only its caller uses it
@@ -37,12 +38,13 @@ type Reach struct {
 	on map[netip.Addr][]int // interfaces on which a neighbour is resolved; used by OpenReach, then by watch
 }
 
-// OpenReach reads routes and neighbours in the network namespace of the calling thread. Two goroutines keep them
-// current until Close.
+// OpenReach reads rules, routes and neighbours in the network namespace of the calling thread. Two goroutines keep them
+// current until Close. The packets have the given source address.
 //
 // System calls: socket, bind, sendto, recvfrom (netlink).
-func OpenReach() (_ *Reach, err error) {
+func OpenReach(source netip.Addr) (_ *Reach, err error) {
 	r := &Reach{
+		source:   source.WithZone(""),
 		macs:     newMACTable(),
 		asks:     bucket{tokens: resolveBurst, at: time.Now()},
 		attempts: newMACTable(),
@@ -62,7 +64,8 @@ func OpenReach() (_ *Reach, err error) {
 	}
 	// Subscribe before the first dump, so that no change is missed.
 	r.events, err = nl.Subscribe(syscall.NETLINK_ROUTE, syscall.RTNLGRP_LINK, syscall.RTNLGRP_NEIGH,
-		syscall.RTNLGRP_IPV4_ROUTE, syscall.RTNLGRP_IPV6_ROUTE)
+		syscall.RTNLGRP_IPV4_ROUTE, syscall.RTNLGRP_IPV6_ROUTE,
+		syscall.RTNLGRP_IPV4_RULE, syscall.RTNLGRP_IPV6_RULE)
 	if err != nil {
 		return nil, fmt.Errorf("route: subscribe to netlink: %w", err)
 	}
@@ -106,15 +109,14 @@ func (r *Reach) Close() {
 //   - There is no route to dst. The kernel then refuses the packet.
 func (r *Reach) Known(dst netip.Addr) bool {
 	dst = dst.WithZone("")
-	g, ok := r.prefixes.Load().find(dst)
+	g, ok := r.fib.Load().find(r.source, dst)
 	return !ok || g.free || r.macs.find(dst) != nil
 }
 
 // MTU returns the largest IP packet in bytes for the route to dst. It is the minimum of the MTUs of the route and of its
-// interface. It does not depend on ICMP messages, which any host can forge, nor on policy rules. It returns 0 if it knows
-// no unicast route.
+// interface. It does not depend on ICMP messages, which any host can forge. It returns 0 if it knows no unicast route.
 func (r *Reach) MTU(dst netip.Addr) int {
-	g, _ := r.prefixes.Load().find(dst.WithZone(""))
+	g, _ := r.fib.Load().find(r.source, dst.WithZone(""))
 	return g.mtu
 }
 
@@ -155,7 +157,8 @@ func (r *Reach) apply(m *syscall.NetlinkMessage) {
 		if n, err := netlink.NeighDeserialize(m.Data); err == nil {
 			r.sight(n, m.Header.Type == syscall.RTM_DELNEIGH)
 		}
-	case syscall.RTM_NEWROUTE, syscall.RTM_DELROUTE, syscall.RTM_NEWLINK, syscall.RTM_DELLINK:
+	case syscall.RTM_NEWROUTE, syscall.RTM_DELROUTE, syscall.RTM_NEWLINK, syscall.RTM_DELLINK,
+		syscall.RTM_NEWRULE, syscall.RTM_DELRULE:
 		r.routesChanged()
 	}
 }
@@ -245,11 +248,11 @@ func (r *Reach) readRoutes() error {
 		const noNeighbours = syscall.IFF_NOARP | syscall.IFF_LOOPBACK | syscall.IFF_POINTOPOINT
 		devices[l.Attrs().Index] = device{direct: l.Attrs().RawFlags&noNeighbours != 0, mtu: l.Attrs().MTU}
 	}
-	p, err := listPrefixes(r.handle, func(route *netlink.Route) (gateway, bool) { return reachOf(route, devices) })
+	f, err := readFIB(r.handle, scope{}, func(route *netlink.Route) (gateway, bool) { return reachOf(route, devices), true })
 	if err != nil {
-		return fmt.Errorf("route: list routes: %w", err)
+		return fmt.Errorf("route: %w", err)
 	}
-	r.prefixes.Store(p)
+	r.fib.Store(f)
 	r.version.Add(1)
 	return nil
 }
@@ -262,16 +265,10 @@ type device struct {
 
 // reachOf returns the gateway of a route. The gateway is free if packets along the route never wait for a neighbour.
 // Routes to local addresses are free, and so are routes that refuse packets.
-func reachOf(route *netlink.Route, devices map[int]device) (g gateway, ok bool) {
-	if route.Type == syscall.RTN_THROW { // continue with the next table
-		return g, false
-	}
-	g = gateway{free: true, table: route.Table, priority: route.Priority}
-	if route.Table == syscall.RT_TABLE_LOCAL { // the kernel searches the local table first
-		g.table = syscall.RT_TABLE_MAIN
-	}
+func reachOf(route *netlink.Route, devices map[int]device) gateway {
+	g := gateway{free: true, throws: route.Type == syscall.RTN_THROW, priority: route.Priority}
 	if route.Type != syscall.RTN_UNICAST {
-		return g, true
+		return g
 	}
 	for _, n := range nextHops(route) {
 		g.mtu = limitMTU(limitMTU(devices[n.LinkIndex].mtu, g.mtu), route.MTU)
@@ -279,5 +276,5 @@ func reachOf(route *netlink.Route, devices map[int]device) (g gateway, ok bool) 
 			g.free = false
 		}
 	}
-	return g, true
+	return g
 }

@@ -16,7 +16,7 @@ import (
 func (w *world) openReach(s lab.Side) (r *Reach) {
 	w.Helper()
 	w.on(s, func() (err error) {
-		labtest.WithCaps(w, nil, func() { r, err = OpenReach() })
+		labtest.WithCaps(w, nil, func() { r, err = OpenReach(netip.Addr{}) })
 		return err
 	})
 	w.Cleanup(r.Close)

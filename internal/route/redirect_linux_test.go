@@ -38,7 +38,7 @@ func TestForgedRedirectChangesNoRoute(t *testing.T) {
 			}
 			h := w.resolve(c.dst.String())
 			w.acceptRedirect(c)
-			got, err := w.table.lookup(c.dst)
+			got, err := w.table.lookup(ends{dst: c.dst})
 			w.must(err)
 			if !gateways[got.via] {
 				t.Errorf("after the redirect the next hop is %v, want one of %v", got.via, gateways)

@@ -13,9 +13,9 @@ import (
 // the kernel's lock of network settings (RTNL), which any user may be able to hold for many seconds. The wait is inside a
 // system call, so no timeout of the socket ends it.
 type resolving struct {
-	query     func(netip.Addr) (way, error) // asks the kernel
-	wanted    []*Hop                        // callers of Resolve wait for them
-	asking    bool                          // answerWanted runs
+	query     func(ends) (way, error) // asks the kernel
+	wanted    []*Hop                  // callers of Resolve wait for them
+	asking    bool                    // answerWanted runs
 	unchecked map[*Hop]struct{}
 	checkAt   time.Time // time of the next lookup of unchecked, if there are any
 }
@@ -28,26 +28,26 @@ type lookup struct {
 	err  error
 }
 
-// Known returns the route to an address by the longest prefix of the routing tables, or the known one from an earlier
-// lookup. It does not wait: a goroutine asks the kernel soon, and corrects the hop. The neighbour may still be unknown;
+// Known returns the route from a source to an address by the rules and routing tables, or the known one from an earlier
+// lookup. The source is not valid if the kernel is to choose it. Known does not wait: a goroutine asks the kernel soon, and corrects the hop. The neighbour may still be unknown;
 // Hop.MAC reports when it is known. If no route through this interface leads to the address, the error matches
 // ErrUnreachable.
 //
 // Known makes no system call.
-func (t *Table) Known(dst netip.Addr) (*Hop, error) {
-	dst = dst.Unmap().WithZone("")
+func (t *Table) Known(src, dst netip.Addr) (*Hop, error) {
+	e := endsOf(src, dst)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := t.usable(dst); err != nil {
+	if err := t.usable(e.dst); err != nil {
 		return nil, err
 	}
-	h := t.hops[dst]
+	h := t.hops[e]
 	if h == nil || !h.known && h.via == nil {
-		way, ok := t.prefixes.Load().way(dst)
+		way, ok := t.fib.Load().way(e.src, e.dst)
 		if !ok {
 			return nil, fmt.Errorf("route: resolve %v on %s: %w", dst, t.Interface().Name, ErrUnreachable)
 		}
-		h = t.hop(dst)
+		h = t.hop(e)
 		t.direct(h, way)
 		t.check(h, time.Now())
 	}
@@ -55,17 +55,18 @@ func (t *Table) Known(dst netip.Addr) (*Hop, error) {
 	return h, nil
 }
 
-// Resolve returns the kernel's route to an address. It waits for the kernel's answer for at most limit. The error matches
-// ErrNoAnswer if the time has passed, and ErrUnreachable if no route through this interface leads to the address. The
-// neighbour may still be unknown; Hop.MAC reports when it is known.
-func (t *Table) Resolve(dst netip.Addr, limit time.Duration) (*Hop, error) {
-	dst = dst.Unmap().WithZone("")
+// Resolve returns the kernel's route from a source to an address. The source is not valid if the kernel is to choose it.
+// Resolve waits for the kernel's answer for at most limit. The error matches ErrNoAnswer if the time has passed, and
+// ErrUnreachable if no route through this interface leads to the address. The neighbour may still be unknown; Hop.MAC
+// reports when it is known.
+func (t *Table) Resolve(src, dst netip.Addr, limit time.Duration) (*Hop, error) {
+	e := endsOf(src, dst)
 	t.mu.Lock()
-	if err := t.usable(dst); err != nil {
+	if err := t.usable(e.dst); err != nil {
 		t.mu.Unlock()
 		return nil, err
 	}
-	h := t.hop(dst)
+	h := t.hop(e)
 	h.refs++
 	if h.known {
 		t.mu.Unlock()
@@ -107,13 +108,13 @@ func (t *Table) wait(l *lookup, limit time.Duration) error {
 	}
 }
 
-// hop returns the hop of a destination. The caller holds mu, and increments refs.
-func (t *Table) hop(dst netip.Addr) *Hop {
-	h := t.hops[dst]
+// hop returns the hop between two addresses. The caller holds mu, and increments refs.
+func (t *Table) hop(e ends) *Hop {
+	h := t.hops[e]
 	if h == nil {
-		h = &Hop{dst: dst}
+		h = &Hop{ends: e}
 		h.source.Store(new(netip.Addr))
-		t.hops[dst] = h
+		t.hops[e] = h
 	}
 	return h
 }
@@ -126,7 +127,7 @@ func (t *Table) Release(h *Hop) {
 		return
 	}
 	t.detach(h)
-	delete(t.hops, h.dst)
+	delete(t.hops, h.ends)
 	delete(t.unchecked, h)
 	t.withdraw(h)
 }
@@ -165,20 +166,20 @@ func (t *Table) answerWanted() {
 			t.mu.Unlock()
 			return
 		}
-		dst := t.wanted[0].dst
+		next := t.wanted[0].ends
 		t.mu.Unlock()
-		t.learn(dst, false)
+		t.learn(next, false)
 	}
 }
 
-// learn looks up the route to a destination and directs the hop there, if the destination still has one. If the kernel
+// learn looks up the route between two addresses and directs their hop, if they still have one. If the kernel
 // does not answer, the known state stays. Only lookupDue sets again: a result that another goroutine has waited for does
 // not replace a known route, because it may be older.
-func (t *Table) learn(dst netip.Addr, again bool) {
-	way, err := t.query(dst)
+func (t *Table) learn(e ends, again bool) {
+	way, err := t.query(e)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	h := t.hops[dst]
+	h := t.hops[e]
 	if h == nil {
 		return
 	}
@@ -208,16 +209,16 @@ func (t *Table) check(h *Hop, now time.Time) {
 // checkDue looks up the routes of unchecked hops, if that is due.
 func (t *Table) checkDue(now time.Time) {
 	t.mu.Lock()
-	var due []netip.Addr
+	var due []ends
 	if !now.Before(t.checkAt) {
 		for h := range t.unchecked {
-			due = append(due, h.dst)
+			due = append(due, h.ends)
 		}
 		clear(t.unchecked)
 	}
 	t.mu.Unlock()
-	for _, dst := range due {
-		t.learn(dst, false)
+	for _, e := range due {
+		t.learn(e, false)
 	}
 }
 

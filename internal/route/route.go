@@ -24,6 +24,8 @@ type Interface struct {
 	MAC   [6]byte
 	Kind  string // kind of a virtual interface, such as "veth" or "ipip"; "device" for a NIC
 	Below int    // index of the underlying interface in this namespace; 0 for none
+	// Master is the index of the bridge, bond or VRF that the interface belongs to; 0 for none.
+	Master int
 	// Ethernet means that packets have Ethernet headers.
 	Ethernet bool
 	Up       bool
@@ -44,18 +46,26 @@ const (
 	Moved // to another network namespace
 )
 
-// Hop is the current route to one destination. Its methods are lock-free, and any goroutine may call them.
+// Hop is the current route from one source to one destination. Its methods are lock-free, and any goroutine may call them.
 type Hop struct {
 	mac    atomic.Uint64 // MAC in the low 48 bits, flag macKnown above
 	mtu    atomic.Int64
 	source atomic.Pointer[netip.Addr]
 
 	// The table's lock guards the rest.
-	dst     netip.Addr
+	ends    ends
 	refs    int
 	via     *neighbour // nil while there is no route
 	known   bool       // the kernel has returned the route; otherwise it is from the table of prefixes, or there is none
 	pending *lookup    // for which callers of Resolve wait; nil if there is none
+}
+
+// ends are the addresses of packets. The source is not valid if the kernel chooses it.
+type ends struct{ src, dst netip.Addr }
+
+// endsOf removes what routes do not distinguish.
+func endsOf(src, dst netip.Addr) ends {
+	return ends{src.Unmap().WithZone(""), dst.Unmap().WithZone("")}
 }
 
 const macKnown = 1 << 63
@@ -83,6 +93,6 @@ func packMAC(mac []byte) uint64 {
 // interface. A path MTU that ICMP reported does not lower it, because any host can forge the message.
 func (h *Hop) MTU() int { return int(h.mtu.Load()) }
 
-// Source returns the local address that the kernel would send from. It is not valid while the hop is from Known and the
-// kernel has not returned the route.
+// Source returns the local address that the kernel would send from. If the caller has given none, Source is not valid
+// while the hop is from Known and the kernel has not returned the route.
 func (h *Hop) Source() netip.Addr { return *h.source.Load() }

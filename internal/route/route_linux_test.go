@@ -67,7 +67,7 @@ func (w *world) must(err error) {
 
 func (w *world) resolve(dst string) *Hop {
 	w.Helper()
-	h, err := w.table.Resolve(netip.MustParseAddr(dst), patience)
+	h, err := w.table.Resolve(netip.Addr{}, netip.MustParseAddr(dst), patience)
 	w.must(err)
 	w.Cleanup(func() { w.table.Release(h) })
 	return h
@@ -148,11 +148,11 @@ func TestUnreachable(t *testing.T) {
 		"0.0.0.0", "::", // unspecified
 		"10.73.0.255", "224.0.0.1", // broadcast and multicast
 	} {
-		if _, err := w.table.Resolve(netip.MustParseAddr(dst), patience); !errors.Is(err, ErrUnreachable) {
+		if _, err := w.table.Resolve(netip.Addr{}, netip.MustParseAddr(dst), patience); !errors.Is(err, ErrUnreachable) {
 			t.Errorf("%s: %v, want ErrUnreachable", dst, err)
 		}
 	}
-	if _, err := w.table.Resolve(netip.Addr{}, patience); !errors.Is(err, ErrUnreachable) {
+	if _, err := w.table.Resolve(netip.Addr{}, netip.Addr{}, patience); !errors.Is(err, ErrUnreachable) {
 		t.Errorf("zero address: %v, want ErrUnreachable", err)
 	}
 }
@@ -205,10 +205,10 @@ func TestReleaseAndClose(t *testing.T) {
 	w := newWorld(t)
 	dst := lab.B.Addr4()
 	for range 2 {
-		_, err := w.table.Resolve(dst, patience)
+		_, err := w.table.Resolve(netip.Addr{}, dst, patience)
 		w.must(err)
 	}
-	h := w.table.hops[dst]
+	h := w.table.hops[ends{dst: dst}]
 	w.table.Release(h)
 	if len(w.table.hops) != 1 {
 		t.Error("the hop ended while it was held")
@@ -218,7 +218,7 @@ func TestReleaseAndClose(t *testing.T) {
 		t.Errorf("%d hops, %d neighbours left", len(w.table.hops), len(w.table.neighbours))
 	}
 	w.must(w.table.Close())
-	if _, err := w.table.Resolve(dst, patience); !errors.Is(err, net.ErrClosed) {
+	if _, err := w.table.Resolve(netip.Addr{}, dst, patience); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("Resolve after Close: %v", err)
 	}
 }

@@ -31,7 +31,7 @@ type Table struct {
 	answering
 
 	mu         sync.Mutex // guards the rest
-	hops       map[netip.Addr]*Hop
+	hops       map[ends]*Hop
 	neighbours map[netip.Addr]*neighbour // neighbours that hops use
 	requests   plan                      // for neighbours
 	seen       map[netip.Addr]sighting   // the kernel's neighbour entries of this interface
@@ -55,7 +55,7 @@ func Open(ifindex int) (*Table, error) {
 		poke:       make(chan struct{}, 1),
 		done:       make(chan struct{}),
 		answering:  newAnswering(),
-		hops:       make(map[netip.Addr]*Hop),
+		hops:       make(map[ends]*Hop),
 		neighbours: make(map[netip.Addr]*neighbour),
 		seen:       make(map[netip.Addr]sighting),
 		resolving:  newResolving(),
@@ -106,7 +106,8 @@ func (t *Table) openSockets() (err error) {
 	t.events, err = nl.Subscribe(syscall.NETLINK_ROUTE,
 		syscall.RTNLGRP_LINK, syscall.RTNLGRP_NEIGH,
 		syscall.RTNLGRP_IPV4_IFADDR, syscall.RTNLGRP_IPV6_IFADDR,
-		syscall.RTNLGRP_IPV4_ROUTE, syscall.RTNLGRP_IPV6_ROUTE)
+		syscall.RTNLGRP_IPV4_ROUTE, syscall.RTNLGRP_IPV6_ROUTE,
+		syscall.RTNLGRP_IPV4_RULE, syscall.RTNLGRP_IPV6_RULE)
 	if err != nil {
 		return fmt.Errorf("route: subscribe to netlink: %w", err)
 	}
@@ -219,11 +220,11 @@ func (t *Table) lookupAt() time.Time { return later(t.routesAt, t.lookups.paid) 
 func (t *Table) lookupDue(now time.Time) {
 	t.mu.Lock()
 	due := !now.Before(t.lookupAt())
-	var all []netip.Addr
+	var all []ends
 	if due {
 		t.routesAt = now.Add(recheck)
-		for dst := range t.hops {
-			all = append(all, dst)
+		for e := range t.hops {
+			all = append(all, e)
 		}
 	}
 	t.mu.Unlock()
@@ -233,8 +234,8 @@ func (t *Table) lookupDue(now time.Time) {
 	cost := costOf(func() {
 		t.readAddrs(now)
 		_ = t.readPrefixes() // if the kernel did not answer, the known state stays
-		for _, dst := range all {
-			t.learn(dst, true)
+		for _, e := range all {
+			t.learn(e, true)
 		}
 	})
 	t.mu.Lock()

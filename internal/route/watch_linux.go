@@ -66,7 +66,8 @@ func (t *Table) apply(m *syscall.NetlinkMessage) {
 			}
 			t.interfaceChanged(gone)
 		}
-	case syscall.RTM_NEWADDR, syscall.RTM_DELADDR, syscall.RTM_NEWROUTE, syscall.RTM_DELROUTE:
+	case syscall.RTM_NEWADDR, syscall.RTM_DELADDR, syscall.RTM_NEWROUTE, syscall.RTM_DELROUTE,
+		syscall.RTM_NEWRULE, syscall.RTM_DELRULE:
 		t.mu.Lock()
 		t.routesDue(time.Now())
 		t.mu.Unlock()
@@ -165,6 +166,7 @@ func (t *Table) readInterface(tell bool) error {
 	if a.NetNsID < 0 { // otherwise the underlying interface is in another namespace
 		state.Below = a.ParentIndex
 	}
+	state.Master = a.MasterIndex
 	copy(state.MAC[:], a.HardwareAddr)
 	slices.SortStableFunc(list, func(a, b netlink.Addr) int { return rankOf(&a) - rankOf(&b) })
 	for i := range list {
