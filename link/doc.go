@@ -5,5 +5,5 @@
 // link. Other goroutines may call Wait, Wake and the methods that resolve paths or report state.
 //
 // Implementations are xdp (AF_XDP), udplink (a kernel UDP socket) and internal/simlink (virtual time). internal/tap has
-// links that wrap another link. A link that learns of ports without a listener is a Reporter too.
+// links that wrap another link. A link that learns of ports without a listener is a Reporter too, and one that sends groups of packets is a Grouper.
 package link

@@ -70,6 +70,9 @@ type Caps struct {
 	// Group is the size in bytes up to which consecutive packets of one path and one size cost little more than one
 	// packet. 0 means that each packet costs the same.
 	Group int
+	// NoGroups means that a group of a peer's kernel arrives here as one packet, which the link cannot take apart. Peers
+	// are told to send single packets.
+	NoGroups bool
 	// HostDelay is the time that a packet may wait in queues of the kernel at both hosts, because the processors are
 	// busy. Congestion control takes only a longer delay for a queue in the network.
 	HostDelay time.Duration

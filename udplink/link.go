@@ -28,6 +28,7 @@ type Link struct {
 var (
 	_ link.Link     = (*Link)(nil)
 	_ link.Reporter = (*Link)(nil)
+	_ link.Grouper  = (*Link)(nil)
 )
 
 // socket is the part of the link that differs between operating systems. Only the owner calls recv, send, giveBack and

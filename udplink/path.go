@@ -15,7 +15,7 @@ type path struct {
 	mtu     atomic.Int64 // largest UDP payload in bytes
 	stale   atomic.Bool  // a packet did not fit the interface: read the MTU again
 	reached uint64       // version of Reach at which the neighbour was resolved; for the gate
-	alone   bool         // the device cannot cut a group into packets; only the owner uses it
+	alone   bool         // packets leave one by one: the device cannot cut a group, or the peer takes none; only the owner uses it
 }
 
 // Resolve implements link.Link. It fails if the kernel has no route. The link ignores entropy, because its socket has
@@ -52,6 +52,13 @@ func (l *Link) payload(mtu int) int64 {
 		return int64(l.caps.MaxPayload)
 	}
 	return int64(max(0, min(l.caps.MaxPayload, mtu-headers(l.local.Addr()))))
+}
+
+// SendSingly implements link.Grouper.
+func (l *Link) SendSingly(p link.Path) {
+	if way := l.paths.Get(p); way != nil {
+		way.alone = true
+	}
 }
 
 // Release implements link.Link.

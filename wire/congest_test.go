@@ -266,6 +266,23 @@ func TestRandomLoss(t *testing.T) {
 	}
 }
 
+// A peer that cannot take groups apart gets single packets from the first one on, in both directions: none is lost, and the
+// rate is that of a link without groups.
+func TestPeerTakesNoGroups(t *testing.T) {
+	rate := func(group int) float64 {
+		w := newWorld(t, simlink.Config{Seed: 7, Rate: 2e9, Delay: 5 * time.Microsecond, QueueFrames: 256, Group: group, Blocks: 4, NoGroups: true}, 2)
+		a, b := w.nodes[0], w.nodes[1]
+		rates := w.flow(100*time.Millisecond, w.stream(a, b, 1<<20), w.stream(b, a, 1<<20))
+		if n := a.eng.stats.Retransmits + b.eng.stats.Retransmits; n > 0 {
+			t.Errorf("%d packets sent again", n)
+		}
+		return rates[0] + rates[1]
+	}
+	if groups, single := rate(65_000), rate(0); groups < 0.9*single {
+		t.Errorf("%.0f Mb/s with groups, %.0f Mb/s without", groups/1e6, single/1e6)
+	}
+}
+
 // A connection must not have more packets in flight than the peer's receive buffer holds, also if the peer reads it late.
 func TestReceiveBuffer(t *testing.T) {
 	for _, window := range []int{minPeerWindow, 100} {

@@ -283,8 +283,12 @@ func (c *Conn) attach(e *Engine, path link.Path, s CompletionQueues, now Time) e
 
 // hello returns the Hello of this side for a handshake packet.
 func (c *Conn) hello(private []byte) proto.Hello {
-	return proto.Hello{CID: c.cid, Tag: c.tag, MTU: uint32(c.eng.maxPacket), Window: c.eng.rxWindow,
+	hi := proto.Hello{CID: c.cid, Tag: c.tag, MTU: uint32(c.eng.maxPacket), Window: c.eng.rxWindow,
 		ReadIn: c.readIn, ReadOut: c.readOut, UDPPort: c.eng.udpPort, Private: private}
+	if c.eng.caps.NoGroups {
+		hi.Capabilities |= proto.NoGroups
+	}
+	return hi
 }
 
 // setPeer stores the contents of the peer's Hello and the peer's first PSN.
@@ -295,6 +299,10 @@ func (c *Conn) setPeer(h *proto.Header, hi *proto.Hello) {
 	c.host.peers.add(c.peerKey(), peerName{c.cid, c.eng.portReports.destination(c.path)})
 	c.pmtu.Agree(int(min(hi.MTU, 1<<16-1)))
 	c.cc.SetPacketSize(c.pmtu.Size)
+	if g, ok := c.eng.link.(link.Grouper); ok && hi.Capabilities&proto.NoGroups != 0 {
+		g.SendSingly(c.path)
+		c.flow.single = true
+	}
 	c.recv.newestTS = h.TS
 	c.readsAllowed = int32(min(c.readOut, hi.ReadIn))
 	c.resp.init(int(c.readIn))

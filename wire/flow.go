@@ -15,6 +15,7 @@ type flowControl struct {
 	unlimited    bool    // the peer gives no credit, so credit limits nothing
 	stalledSince Time    // since when a message waits for credit or for a receive of the peer; 0: none waits
 	rnr          rnr
+	single       bool // the peer takes no groups: packets leave one by one
 
 	grantedCredit seq.Num // credit in the last packet that this side sent
 }

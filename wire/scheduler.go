@@ -206,7 +206,7 @@ func (e *Engine) transmitReady(n, burst int) {
 // sendBurst sends up to n packets. A partial packet that needs a token is queued instead. sendBurst returns the number
 // of packets that have left, and whether the connection could send more now.
 func (c *Conn) sendBurst(n int) (sent int, more bool) {
-	if size := c.eng.caps.Group; size > 0 {
+	if size := c.eng.caps.Group; size > 0 && !c.flow.single {
 		g := min(c.cc.Group(), max(size/c.pmtu.Size, 1))
 		if c.waitsForGroup(g) {
 			c.blockedBy(sendWindow)

@@ -92,6 +92,9 @@ func TestDevice(t *testing.T) {
 					t.Fatalf("mode %s with %d links, want %s with %d", got, len(ends[side].Links()), tc.want, tc.queues)
 				}
 			}
+			if got := ends[lab.A].sockets[0].Caps().NoGroups; got != (tc.want == Generic) {
+				t.Errorf("the link takes no groups: %t", got)
+			}
 			exchange(t, ends[lab.A], ends[lab.B])
 		})
 	}

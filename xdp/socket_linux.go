@@ -309,6 +309,7 @@ func (s *Socket) describe(o *Options, asked Mode) link.Caps {
 	switch {
 	case asked == Generic:
 		c.Mode = string(Generic)
+		c.NoGroups = true // the program runs behind the kernel's segmentation, so it sees a group as one packet
 	case s.zc:
 		c.Mode = string(ZeroCopy)
 	}

@@ -51,6 +51,9 @@ type Config struct {
 	// Blocks is the number of blocks of each link if Group is set; 0 means 64. Without a free block a link receives
 	// nothing.
 	Blocks int
+	// NoGroups makes links unable to take groups apart (link.Caps.NoGroups): the network loses groups of several packets,
+	// as a receiver does that takes them for one. It needs virtual time.
+	NoGroups bool
 	// RxWindow limits the packets that wait at a link to be received, and is link.Caps.RxWindow. Further packets are
 	// dropped and counted. With 0 only Frames limits them.
 	RxWindow int

@@ -70,6 +70,7 @@ func newLink(n *Net, at *node, cfg *Config, rng *rand.Rand) *Link {
 			Memory:     make([]byte, cfg.Memory),
 			Block:      cfg.FrameSize,
 			Group:      cfg.Group,
+			NoGroups:   cfg.NoGroups,
 			RxWindow:   cfg.RxWindow,
 		},
 		tx:    newPool("transmit", cfg.Frames, cfg.FrameSize, !cfg.Unchecked),
@@ -79,7 +80,8 @@ func newLink(n *Net, at *node, cfg *Config, rng *rand.Rand) *Link {
 		given: make([]uint32, 0, cfg.Frames),
 		rx:    newMailbox(cfg),
 
-		merged: newMerged(cfg),
+		merged:  newMerged(cfg),
+		sending: outgoing{single: make(map[link.Path]bool)},
 	}
 }
 

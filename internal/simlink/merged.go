@@ -28,15 +28,18 @@ type merged struct {
 
 // outgoing is the batch that a link sends, and what is left of the group in it.
 type outgoing struct {
-	batch   uint64 // number of the Send
-	packets int    // left in the group; virtual time only
-	bytes   int    // of these packets on the wire
+	batch   uint64             // number of the Send
+	packets int                // left in the group; virtual time only
+	bytes   int                // of these packets on the wire
+	whole   bool               // the group has several packets
+	single  map[link.Path]bool // paths of SendSingly
 }
 
 // next takes the first packet of bufs out of its group, which has at most limit bytes. It returns the bytes on the wire
 // that are behind the packet in the group.
 func (o *outgoing) next(bufs []link.Buf, limit int) int {
 	if limit == 0 {
+		o.whole = false
 		return 0
 	}
 	lead := &bufs[0]
@@ -50,6 +53,7 @@ func (o *outgoing) next(bufs []link.Buf, limit int) int {
 			o.bytes += len(b.Data) + wireOverhead
 			more = len(b.Data) == len(lead.Data) && b.Path != link.PathReply
 		}
+		o.whole = o.packets > 1
 	}
 	o.packets--
 	o.bytes -= len(lead.Data) + wireOverhead

@@ -30,7 +30,11 @@ func (l *Link) Release(p link.Path) {
 	if l.paths.Remove(p) == nil {
 		panic(fmt.Sprintf("simlink: Release: path %d of %v is not in use", p, l.at.addr))
 	}
+	delete(l.sending.single, p)
 }
+
+// SendSingly implements link.Grouper.
+func (l *Link) SendSingly(p link.Path) { l.sending.single[p] = true }
 
 // Paths returns the number of paths in use.
 func (l *Link) Paths() int { return l.paths.Len() }

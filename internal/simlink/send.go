@@ -66,7 +66,11 @@ func (l *Link) sendNow(bufs []link.Buf, t *tally) {
 // sendLater puts a batch on the wire in virtual time.
 func (l *Link) sendLater(bufs []link.Buf, t *tally) {
 	for len(bufs) > 0 {
-		behind := l.sending.next(bufs, l.cfg.Group)
+		limit := l.cfg.Group
+		if l.sending.single[bufs[0].Path] {
+			limit = 0
+		}
+		behind := l.sending.next(bufs, limit)
 		pkt := bufs[:packetLen(bufs)]
 		bufs = bufs[len(pkt):]
 		total := l.checkPacket(pkt)
@@ -209,7 +213,7 @@ func (l *Link) fly(e event, pkt []link.Buf, total int) {
 
 // lost reports whether the network loses a packet of this size.
 func (l *Link) lost(way *line, total int) bool {
-	if way.cut.Load() || int64(total) > way.mtu.Load() {
+	if way.cut.Load() || int64(total) > way.mtu.Load() || l.net.cfg.NoGroups && l.sending.whole {
 		return true
 	}
 	p := way.loss.Load()

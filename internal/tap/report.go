@@ -9,6 +9,8 @@ import (
 var (
 	_ link.Reporter = (*Capture)(nil)
 	_ link.Reporter = (*Impaired)(nil)
+	_ link.Grouper  = (*Capture)(nil)
+	_ link.Grouper  = (*Impaired)(nil)
 )
 
 // Refused implements link.Reporter.
@@ -23,6 +25,12 @@ func (t *Impaired) Refused(to []link.Report) int { return refused(t.Link, to) }
 // Destination implements link.Reporter.
 func (t *Impaired) Destination(p link.Path) netip.AddrPort { return destination(t.Link, p) }
 
+// SendSingly implements link.Grouper.
+func (c *Capture) SendSingly(p link.Path) { sendSingly(c.Link, p) }
+
+// SendSingly implements link.Grouper.
+func (t *Impaired) SendSingly(p link.Path) { sendSingly(t.Link, p) }
+
 // refused forwards the call to the link below, if that is a link.Reporter.
 func refused(below link.Link, to []link.Report) int {
 	if r, ok := below.(link.Reporter); ok {
@@ -36,4 +44,10 @@ func destination(below link.Link, p link.Path) netip.AddrPort {
 		return r.Destination(p)
 	}
 	return netip.AddrPort{}
+}
+
+func sendSingly(below link.Link, p link.Path) {
+	if g, ok := below.(link.Grouper); ok {
+		g.SendSingly(p)
+	}
 }

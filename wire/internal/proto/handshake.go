@@ -64,6 +64,10 @@ type Hello struct {
 	Refused uint8
 }
 
+// NoGroups is the bit of Capabilities that asks the peer to send single packets: the sender of the Hello receives a group
+// of packets as one.
+const NoGroups = 1 << 0
+
 // HelloSize is the size of a Hello without options and private data in bytes, MaxHelloSize that of the largest one.
 const (
 	HelloSize    = 52
