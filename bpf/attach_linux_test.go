@@ -132,7 +132,7 @@ func TestAttachOptions(t *testing.T) {
 			for range MaxAddresses + 1 {
 				o.Addresses = append(o.Addresses, local4)
 			}
-		}, "at most 8"},
+		}, "at most 256"},
 		{"unknown interface", func(o *Options) { o.Interface = "no-such-if" }, `"no-such-if"`},
 		{"unknown index", func(o *Options) { o.Interface, o.Ifindex = "", 1<<30 }, "1073741824"},
 		{"index and name differ", func(o *Options) { o.Interface, o.Ifindex = "no-such-if", 1 }, `is "lo"`},
@@ -353,4 +353,41 @@ func TestNamespace(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
+}
+
+// SetAddresses changes what the attached program redirects: added addresses at once, removed ones no longer. A list that
+// is too long changes nothing.
+func TestSetAddresses(t *testing.T) {
+	l := newLab(t, lab.Options{})
+	first, other4, other6 := local4, netip.MustParseAddr("192.0.2.8"), netip.MustParseAddr("2001:db8::8")
+	o := labOptions(Auto)
+	o.Addresses = []netip.Addr{first}
+	s := mustAttach(t, l, o)
+	p := program{s.objs}.withSocket(t)
+	check := func(when string, want map[netip.Addr]bool) {
+		t.Helper()
+		for dst, ours := range want {
+			frame, offset := frame6(100), offIP6Dst
+			if dst.Is4() {
+				frame, offset = frame4(100), offIP4Dst
+			}
+			copy(frame[offset:], dst.AsSlice())
+			if got, err := p.run(frame); err != nil || (got == steerVerdictREDIRECTED) != ours {
+				t.Errorf("%s, to %v: verdict %d, %v; want it redirected: %t", when, dst, got, err, ours)
+			}
+		}
+	}
+	check("at first", map[netip.Addr]bool{first: true, other4: false, other6: false})
+	if err := s.SetAddresses([]netip.Addr{first, other4, other6}); err != nil {
+		t.Fatal(err)
+	}
+	check("added", map[netip.Addr]bool{first: true, other4: true, other6: true})
+	if err := s.SetAddresses(make([]netip.Addr, MaxAddresses+1)); err == nil {
+		t.Error("too many addresses are accepted")
+	}
+	check("refused", map[netip.Addr]bool{first: true, other4: true, other6: true})
+	if err := s.SetAddresses([]netip.Addr{other6}); err != nil {
+		t.Fatal(err)
+	}
+	check("removed", map[netip.Addr]bool{first: true, other4: false, other6: true})
 }

@@ -90,11 +90,11 @@ func content(t *testing.T, path string) (n normalized) {
 				fmt.Sprintf("dst %s src %s", ins.Dst, ins.Src))
 		}
 	}
-	for _, name := range []string{steerMapXsks, steerMapCounters} {
+	for _, name := range []string{steerMapXsks, steerMapCounters, steerMapAddresses} {
 		m := spec.Maps[name]
 		n.data = append(n.data, fmt.Sprintf("map %s: %s key %d value %d entries %d flags %#x", name, m.Type, m.KeySize, m.ValueSize, m.MaxEntries, m.Flags))
 	}
-	for _, name := range []string{steerVarPort, steerVarAnyAddress, steerVarMultiBuffer, steerVarMac, steerVarAddresses4, steerVarAddresses6} {
+	for _, name := range []string{steerVarPort, steerVarAnyAddress, steerVarMultiBuffer, steerVarMac, steerVarFirst} {
 		v := spec.Variables[name]
 		n.data = append(n.data, fmt.Sprintf("variable %s: %d bytes, read-only %t", name, v.Size(), v.Constant()))
 	}

@@ -5,7 +5,6 @@ package bpf
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"syscall"
 
 	"github.com/cilium/ebpf"
@@ -69,6 +68,10 @@ func specFor(o Options, multiBuffer bool) (*ebpf.CollectionSpec, error) {
 		return nil, err
 	}
 	spec.Maps[steerMapXsks].MaxEntries = uint32(o.Queues)
+	for _, a := range o.Addresses {
+		to := spec.Maps[steerMapAddresses]
+		to.Contents = append(to.Contents, ebpf.MapKV{Key: a.As16(), Value: uint8(1)})
+	}
 	program := spec.Programs[steerProgDatxdpSteer]
 	program.Flags &^= xdpHasFrags
 	if multiBuffer {
@@ -78,7 +81,10 @@ func specFor(o Options, multiBuffer bool) (*ebpf.CollectionSpec, error) {
 }
 
 func setConstants(spec *ebpf.CollectionSpec, o Options, multiBuffer bool) error {
-	addrs4, addrs6 := split(o.Addresses)
+	var first [16]byte // no packet has this destination
+	if len(o.Addresses) > 0 {
+		first = o.Addresses[0].As16()
+	}
 	for _, c := range []struct {
 		name  string
 		value any
@@ -87,27 +93,11 @@ func setConstants(spec *ebpf.CollectionSpec, o Options, multiBuffer bool) error 
 		{steerVarAnyAddress, len(o.Addresses) == 0},
 		{steerVarMultiBuffer, multiBuffer},
 		{steerVarMac, o.MAC},
-		{steerVarAddresses4, addrs4},
-		{steerVarAddresses6, addrs6},
+		{steerVarFirst, first},
 	} {
 		if err := spec.Variables[c.name].Set(c.value); err != nil {
 			return fmt.Errorf("set %s: %w", c.name, err)
 		}
 	}
 	return nil
-}
-
-// split converts addresses to the form that the program compares: network byte order, unused slots zero.
-func split(addrs []netip.Addr) (a4 [MaxAddresses][4]byte, a6 [MaxAddresses][16]byte) {
-	var n4, n6 int
-	for _, a := range addrs {
-		if a = a.Unmap(); a.Is4() {
-			a4[n4] = a.As4()
-			n4++
-		} else {
-			a6[n6] = a.As16()
-			n6++
-		}
-	}
-	return a4, a6
 }

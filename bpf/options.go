@@ -30,9 +30,8 @@ func (m Mode) String() string {
 	return fmt.Sprintf("Mode(%d)", uint8(m))
 }
 
-// MaxAddresses is the largest number of addresses per family that the program compares. It equals MAX_ADDRESSES in
-// steer.c.
-const MaxAddresses = 8
+// MaxAddresses is the largest number of addresses that the program redirects. It equals MAX_ADDRESSES in steer.c.
+const MaxAddresses = 256
 
 // maxQueues limits the size of the socket map. NICs have a few hundred queues at most.
 const maxQueues = 1 << 16
@@ -45,8 +44,9 @@ type Options struct {
 	Interface string
 	// Port is the UDP destination port to redirect.
 	Port uint16
-	// Addresses are the destination addresses to redirect, at most [MaxAddresses] per family. An empty list means every
-	// address; on a host that forwards packets this includes packets for other hosts.
+	// Addresses are the destination addresses to redirect, at most [MaxAddresses]. The first of them costs least. An empty
+	// list means every address; on a host that forwards packets this includes packets for other hosts.
+	// [Steer.SetAddresses] changes the list, unless it is empty.
 	Addresses []netip.Addr
 	// MAC is the destination Ethernet address to redirect. Zero means every unicast address.
 	MAC [6]byte
@@ -77,19 +77,13 @@ func (o Options) validate() error {
 
 func validateAddresses(addrs []netip.Addr) error {
 	var errs []error
-	var n4, n6 int
 	for _, a := range addrs {
-		switch a = a.Unmap(); {
-		case !a.IsValid() || a.IsUnspecified() || a.IsMulticast():
+		if !a.IsValid() || a.IsUnspecified() || a.IsMulticast() {
 			errs = append(errs, fmt.Errorf("bpf: options: address %s is not that of a host", a))
-		case a.Is4():
-			n4++
-		default:
-			n6++
 		}
 	}
-	if n4 > MaxAddresses || n6 > MaxAddresses {
-		errs = append(errs, fmt.Errorf("bpf: options: %d IPv4 and %d IPv6 addresses, at most %d of each", n4, n6, MaxAddresses))
+	if len(addrs) > MaxAddresses {
+		errs = append(errs, fmt.Errorf("bpf: options: %d addresses, at most %d", len(addrs), MaxAddresses))
 	}
 	return errors.Join(errs...)
 }

@@ -19,22 +19,30 @@ enum verdict {
 	VERDICTS,
 };
 
-#define MAX_ADDRESSES 8
+#define MAX_ADDRESSES 256
 
-struct address6 {
+/* An address in network byte order. IPv4 addresses are mapped to IPv6 (RFC 4291 section 2.5.5.2). */
+struct address {
 	__u32 word[4];
 };
 
 /*
- * Constants that the loader sets. Addresses are in network byte order; unused slots are zero. A mac of zeros
- * stands for every unicast address.
+ * Constants that the loader sets. A mac of zeros stands for every unicast address. The address first needs no
+ * lookup.
  */
 const volatile __u16 port = 0;
 const volatile __u8 any_address = 1;
 const volatile __u8 multi_buffer = 0;
 const volatile __u16 mac[3] = {};
-const volatile __u32 addresses4[MAX_ADDRESSES] = {};
-const volatile struct address6 addresses6[MAX_ADDRESSES] = {};
+const volatile struct address first = {};
+
+/* The addresses of this host, which the loader keeps current. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__type(key, struct address);
+	__type(value, __u8);
+	__uint(max_entries, MAX_ADDRESSES);
+} addresses SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_XSKMAP);
@@ -95,32 +103,29 @@ static __always_inline int is_local_mac(const __u16 *dst)
 	return dst[0] == mac[0] && dst[1] == mac[1] && dst[2] == mac[2];
 }
 
-static __always_inline int is_local4(__u32 dst)
+static __always_inline int is_local(const struct address *dst)
 {
 	if (any_address)
 		return 1;
-#pragma unroll
-	for (int i = 0; i < MAX_ADDRESSES; i++) {
-		if (addresses4[i] && addresses4[i] == dst)
-			return 1;
-	}
-	return 0;
+	if (first.word[0] == dst->word[0] && first.word[1] == dst->word[1] && first.word[2] == dst->word[2] &&
+	    first.word[3] == dst->word[3])
+		return 1;
+	return bpf_map_lookup_elem(&addresses, dst) != 0;
+}
+
+static __always_inline int is_local4(__u32 dst)
+{
+	struct address a = { .word = { 0, 0, HTONL(0xffff), dst } };
+
+	return is_local(&a);
 }
 
 static __always_inline int is_local6(const __u32 *dst)
 {
-	if (any_address)
-		return 1;
-#pragma unroll
-	for (int i = 0; i < MAX_ADDRESSES; i++) {
-		const volatile __u32 *local = addresses6[i].word;
-		__u32 used = local[0] | local[1] | local[2] | local[3];
+	struct address a = { .word = { dst[0], dst[1], dst[2], dst[3] } };
 
-		if (used && local[0] == dst[0] && local[1] == dst[1] && local[2] == dst[2] &&
-		    local[3] == dst[3])
-			return 1;
-	}
-	return 0;
+	/* A packet to a mapped IPv4 address is not for a host. */
+	return (any_address || dst[0] || dst[1]) && is_local(&a);
 }
 
 /* ip_payload is the payload length in bytes that the IP header gives. */
@@ -162,19 +167,21 @@ static __always_inline enum verdict classify_ipv6(struct cursor *c)
 
 	if (!TAKE(c, ip) || *(__u8 *)ip >> 4 != 6)
 		return PASSED_MALFORMED;
-	if (!is_local6(ip->dst))
-		return PASSED_OTHER;
 	switch (ip->next) {
 	case PROTO_UDP:
-		return classify_udp(c, NTOHS(ip->payload_len));
 	case PROTO_FRAGMENT:
-		return PASSED_FRAGMENT;
 	case PROTO_HOPOPTS:
 	case PROTO_ROUTING:
 	case PROTO_DSTOPTS:
-		return PASSED_OPTIONS;
+		break;
+	default:
+		return PASSED_OTHER;
 	}
-	return PASSED_OTHER;
+	if (!is_local6(ip->dst))
+		return PASSED_OTHER;
+	if (ip->next == PROTO_UDP)
+		return classify_udp(c, NTOHS(ip->payload_len));
+	return ip->next == PROTO_FRAGMENT ? PASSED_FRAGMENT : PASSED_OPTIONS;
 }
 
 static __always_inline enum verdict classify(struct cursor *c)

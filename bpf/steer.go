@@ -5,6 +5,7 @@ package bpf
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"sync"
 
 	"github.com/cilium/ebpf"
@@ -22,9 +23,10 @@ type Steer struct {
 
 	// mu prevents Close from closing descriptors that another method uses. A lock is acceptable, because no method is
 	// on a data path.
-	mu     sync.RWMutex
-	link   link.Link
-	closed bool
+	mu        sync.RWMutex
+	link      link.Link
+	closed    bool
+	addresses map[netip.Addr]bool // in the map of the program; nil if it redirects every address
 }
 
 // Attach loads the program and attaches it to the interface. No packet is redirected before the first [Steer.Register].
@@ -50,6 +52,12 @@ func Attach(o Options) (_ *Steer, err error) {
 			err = errors.Join(err, s.objs.Close())
 		}
 	}()
+	if len(o.Addresses) > 0 {
+		s.addresses = make(map[netip.Addr]bool)
+		for _, a := range o.Addresses {
+			s.addresses[a.Unmap()] = true
+		}
+	}
 	if err := s.attach(ifi, o.Mode); err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-type steerAddress6 struct {
+type steerAddress struct {
 	_    structs.HostLayout
 	Word [4]uint32
 }
@@ -34,12 +34,12 @@ const (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	steerMapAddresses    = "addresses"
 	steerMapCounters     = "counters"
 	steerMapXsks         = "xsks"
 	steerProgDatxdpSteer = "datxdp_steer"
-	steerVarAddresses4   = "addresses4"
-	steerVarAddresses6   = "addresses6"
 	steerVarAnyAddress   = "any_address"
+	steerVarFirst        = "first"
 	steerVarMac          = "mac"
 	steerVarMultiBuffer  = "multi_buffer"
 	steerVarPort         = "port"
@@ -94,17 +94,17 @@ type steerProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type steerMapSpecs struct {
-	Counters *ebpf.MapSpec `ebpf:"counters"`
-	Xsks     *ebpf.MapSpec `ebpf:"xsks"`
+	Addresses *ebpf.MapSpec `ebpf:"addresses"`
+	Counters  *ebpf.MapSpec `ebpf:"counters"`
+	Xsks      *ebpf.MapSpec `ebpf:"xsks"`
 }
 
 // steerVariableSpecs contains global variables before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type steerVariableSpecs struct {
-	Addresses4  *ebpf.VariableSpec `ebpf:"addresses4"`
-	Addresses6  *ebpf.VariableSpec `ebpf:"addresses6"`
 	AnyAddress  *ebpf.VariableSpec `ebpf:"any_address"`
+	First       *ebpf.VariableSpec `ebpf:"first"`
 	Mac         *ebpf.VariableSpec `ebpf:"mac"`
 	MultiBuffer *ebpf.VariableSpec `ebpf:"multi_buffer"`
 	Port        *ebpf.VariableSpec `ebpf:"port"`
@@ -130,12 +130,14 @@ func (o *steerObjects) Close() error {
 //
 // It can be passed to loadSteerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type steerMaps struct {
-	Counters *ebpf.Map `ebpf:"counters"`
-	Xsks     *ebpf.Map `ebpf:"xsks"`
+	Addresses *ebpf.Map `ebpf:"addresses"`
+	Counters  *ebpf.Map `ebpf:"counters"`
+	Xsks      *ebpf.Map `ebpf:"xsks"`
 }
 
 func (m *steerMaps) Close() error {
 	return _SteerClose(
+		m.Addresses,
 		m.Counters,
 		m.Xsks,
 	)
@@ -145,9 +147,8 @@ func (m *steerMaps) Close() error {
 //
 // It can be passed to loadSteerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type steerVariables struct {
-	Addresses4  *ebpf.Variable `ebpf:"addresses4"`
-	Addresses6  *ebpf.Variable `ebpf:"addresses6"`
 	AnyAddress  *ebpf.Variable `ebpf:"any_address"`
+	First       *ebpf.Variable `ebpf:"first"`
 	Mac         *ebpf.Variable `ebpf:"mac"`
 	MultiBuffer *ebpf.Variable `ebpf:"multi_buffer"`
 	Port        *ebpf.Variable `ebpf:"port"`

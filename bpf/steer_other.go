@@ -4,6 +4,7 @@ package bpf
 
 import (
 	"fmt"
+	"net/netip"
 	"runtime"
 )
 
@@ -24,6 +25,9 @@ func Attach(o Options) (*Steer, error) {
 
 // Occupied always fails: this platform has no XDP.
 func Occupied(int) error { return unsupported() }
+
+// SetAddresses fails.
+func (s *Steer) SetAddresses([]netip.Addr) error { return unsupported() }
 
 // Register fails.
 func (s *Steer) Register(queue, fd int) error { return unsupported() }

@@ -189,8 +189,8 @@ func TestMultiBuffer(t *testing.T) {
 func TestAddresses(t *testing.T) {
 	last4, last6 := netip.MustParseAddr("192.0.2.8"), netip.MustParseAddr("2001:db8::8")
 	o := testOptions()
-	for i := range byte(MaxAddresses - 1) {
-		o.Addresses = append(o.Addresses, netip.AddrFrom4([4]byte{192, 0, 2, 100 + i}))
+	for i := range MaxAddresses - 3 {
+		o.Addresses = append(o.Addresses, netip.AddrFrom4([4]byte{192, 0, 3, byte(i)}))
 	}
 	o.Addresses = append(o.Addresses, last4, local6, last6)
 	p := loadProgram(t, o, true).withSocket(t)
@@ -206,6 +206,7 @@ func TestAddresses(t *testing.T) {
 		{"last v6", to(frame6(100), offIP6Dst, last6), steerVerdictREDIRECTED},
 		{"v4 of another host", frame4(100), steerVerdictPASSED_OTHER},
 		{"v6 of another host", to(frame6(100), offIP6Dst, remote6), steerVerdictPASSED_OTHER},
+		{"v6 of a mapped v4 address", to(frame6(100), offIP6Dst, netip.AddrFrom16(last4.As16())), steerVerdictPASSED_OTHER},
 		{"v4 zero", to(frame4(100), offIP4Dst, netip.IPv4Unspecified()), steerVerdictPASSED_OTHER},
 		{"v6 zero", to(frame6(100), offIP6Dst, netip.IPv6Unspecified()), steerVerdictPASSED_OTHER},
 		{"v4 fragment of another host", put16(frame4(100), offIP4Fragment, 0x2000), steerVerdictPASSED_OTHER},

@@ -64,7 +64,7 @@ func openAuto(n ianame.Name, o Options) (device, error) {
 	if err == nil {
 		return dev, nil
 	}
-	addr, aerr := ianame.InterfaceAddr(n.Interface)
+	addr, aerr := xdp.LocalAddr(n.Interface)
 	if aerr != nil {
 		return device{}, err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/datxdp/datxdp/internal/pathtable"
+	"github.com/datxdp/datxdp/internal/route"
 	"github.com/datxdp/datxdp/link"
 )
 
@@ -68,7 +69,7 @@ func Open(addr netip.Addr, o Options) (*Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.routes, err = openRouteQuery(addr, l.caps.MaxPayload+headers(addr)); err != nil {
+	if err = l.openRoutes(); err != nil {
 		return nil, bindError(l.local, err)
 	}
 	l.sock, err = openSocket(l, o)
@@ -82,6 +83,23 @@ func Open(addr netip.Addr, o Options) (*Link, error) {
 	}
 	l.tx = l.slab.transmit()
 	return l, nil
+}
+
+// openRoutes binds the socket for route queries, which shows whether the address can be used. A tentative address is
+// awaited.
+func (l *Link) openRoutes() (err error) {
+	addr := l.local.Addr()
+	open := func() error {
+		l.routes, err = openRouteQuery(addr, l.caps.MaxPayload+headers(addr))
+		return err
+	}
+	if err := open(); !errors.Is(err, syscall.EADDRNOTAVAIL) {
+		return err
+	}
+	if state := route.AwaitAddress(addr, tentativeWait); state != nil && !errors.Is(state, route.ErrUnsupported) {
+		return fmt.Errorf("%w (%w)", state, err)
+	}
+	return open()
 }
 
 // newLink describes a link. Its frames are as large as the MTU of the interface of addr allows.
@@ -113,12 +131,22 @@ func newLink(addr netip.Addr, o Options) (*Link, error) {
 	return l, nil
 }
 
+// tentativeWait limits the wait for duplicate address detection, which by default takes 1 s after a random delay of up to
+// 1 s (RFC 4862 section 5.4.2).
+const tentativeWait = 3 * time.Second
+
 // bindError turns an error of bind into a sentence that says what to do about it.
 func bindError(local netip.AddrPort, err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("udplink: bind %v: %w: another program has the port, choose another with the option port= (%w)",
 			local, link.ErrBusy, err)
+	case errors.Is(err, route.ErrDuplicate):
+		return fmt.Errorf("udplink: bind %v: %w; give one of the two another address", local, err)
+	case errors.Is(err, route.ErrTentative):
+		return fmt.Errorf("udplink: bind %v: %w; wait, or check that the interface has carrier", local, err)
+	case errors.Is(err, route.ErrNoAddress):
+		return fmt.Errorf("udplink: bind %v: %w", local, err)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
 		return fmt.Errorf("udplink: bind %v: not an address of this host: %w", local, err)
 	}

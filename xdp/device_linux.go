@@ -29,6 +29,7 @@ type Device struct {
 	asked       Mode
 	all         bool       // Options.Queues was 0: all queues
 	local       netip.Addr // the device's own address
+	served      servedAddrs
 	mtu         int        // the interface's MTU at Open
 
 	watching
@@ -150,7 +151,7 @@ func (d *Device) attach(h *host, o *Options) (queues int, err error) {
 		return 0, err
 	}
 	d.steer, err = bpf.Attach(bpf.Options{
-		Ifindex: d.ifindex, Interface: d.name, Port: o.Port, MAC: h.mac, Addresses: h.addrs, Queues: before.most(), Mode: attachMode(o.Mode),
+		Ifindex: d.ifindex, Interface: d.name, Port: o.Port, MAC: h.mac, Addresses: h.served.now.Load().addrs, Queues: before.most(), Mode: attachMode(o.Mode),
 	})
 	if err != nil {
 		return 0, explainAttach(d.name, h.mtu, err)

@@ -46,7 +46,7 @@ func newFakeNIC(t testing.TB, mtu, nic int) *fakeKernel {
 	k.s = &Socket{
 		host: host{
 			mac: [6]byte{2, 0, 0, 0, 0, 1}, local: netip.AddrPortFrom(local, DefaultPort), mtu: mtu,
-			addrs: []netip.Addr{local, netip.MustParseAddr("fd00::1")}, router: fixedRouter{&fixedHop{mac: [6]byte{2, 0, 0, 0, 0, 2}, mtu: mtu}},
+			served: serving("10.0.0.1/24", "fd00::1/64"), router: fixedRouter{&fixedHop{mac: [6]byte{2, 0, 0, 0, 0, 2}, mtu: mtu}},
 		},
 		fd: -1, loop: make([]link.Buf, 0, 64),
 	}
@@ -55,7 +55,6 @@ func newFakeNIC(t testing.TB, mtu, nic int) *fakeKernel {
 	s.level, s.txMax = newFillLevel(uint32(o.rxFrames()), uint32(nic)), uint32(o.TxRing)
 	s.umem = newUmem(make([]byte, (o.Frames+nic)*o.FrameSize), nil, uint32(o.FrameSize))
 	s.pool = newPool(uint32(o.Frames + nic))
-	s.admission = newAdmission(s.addrs, broadcasts([]netip.Prefix{netip.MustParsePrefix("10.0.0.1/24")}))
 	k.rx, s.rx = newRings[desc](uint32(o.RxRing))
 	s.tx, k.tx = newRings[desc](uint32(o.TxRing))
 	s.fill, k.fill = newRings[uint64](uint32(o.FillRing))

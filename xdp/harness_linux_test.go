@@ -90,7 +90,7 @@ func openOn(t testing.TB, side lab.Side, po pairOptions) (*Socket, error) {
 	peer := &fixedHop{mac: [6]byte(side.Peer().MAC()), mtu: ifi.MTU}
 	h := host{
 		mac: [6]byte(ifi.HardwareAddr), local: netip.AddrPortFrom(addr, o.Port), mtu: ifi.MTU,
-		addrs: []netip.Addr{side.Addr4(), side.Addr6()}, router: fixedRouter{peer},
+		served: serving(netip.PrefixFrom(side.Addr4(), 24).String(), netip.PrefixFrom(side.Addr6(), 64).String()), router: fixedRouter{peer},
 		memory: po.memory,
 	}
 	where := place{ifindex: ifi.Index, name: ifi.Name, mode: Copy}
@@ -233,4 +233,15 @@ func onSide(t testing.TB, l *lab.Lab, side lab.Side, fn func() error) {
 	if err := l.Do(side, fn); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// serving returns the addresses of a device that has these prefixes.
+func serving(own ...string) *servedAddrs {
+	var have []netip.Prefix
+	for _, s := range own {
+		have = append(have, netip.MustParsePrefix(s))
+	}
+	all := &servedAddrs{}
+	all.now.Store(newServed(have[0].Addr(), nil, have))
+	return all
 }

@@ -9,26 +9,18 @@ import (
 type host struct {
 	mac    [6]byte
 	local  netip.AddrPort
-	addrs  []netip.Addr // every address of the interface; local comes first
-	groups []netip.Addr // broadcast addresses of the interface's subnets
+	served *servedAddrs // the addresses of the interface; local comes first
 	mtu    int
 	router router
 	memory memory // the consumers' memory; nil if there is none
 }
 
-func (h *host) owns(a netip.Addr) bool {
-	for _, mine := range h.addrs {
-		if a == mine {
-			return true
-		}
-	}
-	return false
-}
+func (h *host) owns(a netip.Addr) bool { return h.served.now.Load().owns(a) }
 
 // source chooses a source address of dst's family for packets to dst. The order of preference is:
 //
 //   - the device's own address
-//   - the source address that the kernel prefers, if the device serves it; addresses added after Open are not served
+//   - the source address that the kernel prefers, if the device serves it
 //   - the served address that has the longest common prefix with dst (RFC 6724 §5, rule 8)
 //   - the zero Addr, if the device serves no address of this family
 func (h *host) source(dst, preferred netip.Addr) (best netip.Addr) {
@@ -38,7 +30,7 @@ func (h *host) source(dst, preferred netip.Addr) (best netip.Addr) {
 	if h.owns(preferred) {
 		return preferred
 	}
-	for _, a := range h.addrs {
+	for _, a := range h.served.now.Load().addrs {
 		if a.Is4() == dst.Is4() && (!best.IsValid() || commonBits(a, dst) > commonBits(best, dst)) {
 			best = a
 		}

@@ -18,67 +18,16 @@ func (d *Device) identify(o *Options) (h host, err error) {
 	if d.routes, err = route.Open(d.ifindex); err != nil {
 		return h, fmt.Errorf("xdp: %s: routes: %w", d.name, err)
 	}
-	now := d.routes.Interface()
-	h = host{mac: now.MAC, mtu: min(now.MTU, maxPacket), router: routes{d.routes}}
-	local, err := chooseAddr(d.name, now.Addrs, o.Addr)
+	local, now, err := awaitAddr(d.name, d.routes.Refresh, o.Addr)
 	if err != nil {
 		return h, err
 	}
 	if err := refuseLayer(&now, local); err != nil {
 		return h, err
 	}
-	h.local = netip.AddrPortFrom(local, o.Port)
-	h.addrs, h.groups = steeredAddrs(local, now.Addrs), broadcasts(now.Addrs)
-	d.local, d.mtu = local, h.mtu
-	return h, nil
-}
-
-// chooseAddr picks the device's own address.
-func chooseAddr(name string, have []netip.Prefix, want netip.Addr) (netip.Addr, error) {
-	var best netip.Addr
-	for _, p := range have {
-		a := p.Addr()
-		switch {
-		case want.IsValid():
-			if a == want.Unmap() {
-				return a, nil
-			}
-		case a.Is4():
-			return a, nil
-		case !best.IsValid() && !a.IsLinkLocalUnicast():
-			best = a
-		}
-	}
-	if want.IsValid() {
-		return best, fmt.Errorf("xdp: %s does not have the address %v: choose one of %v: %w", name, want, have, link.ErrUnsupported)
-	}
-	if !best.IsValid() {
-		return best, fmt.Errorf("xdp: %s has no address: give it one (ip address add ... dev %s): %w", name, name, link.ErrUnsupported)
-	}
-	return best, nil
-}
-
-// steeredAddrs lists the addresses whose packets the program redirects. The first of them is the address local. The
-// list has at most bpf.MaxAddresses addresses of each family.
-func steeredAddrs(local netip.Addr, have []netip.Prefix) []netip.Addr {
-	all := []netip.Addr{local}
-	var n4, n6 int
-	if local.Is4() {
-		n4++
-	} else {
-		n6++
-	}
-	for _, p := range have {
-		n := &n6
-		if p.Addr().Is4() {
-			n = &n4
-		}
-		if p.Addr() != local && *n < bpf.MaxAddresses {
-			all = append(all, p.Addr())
-			*n++
-		}
-	}
-	return all
+	d.local, d.mtu = local, min(now.MTU, maxPacket)
+	d.served.now.Store(newServed(local, nil, now.Addrs))
+	return host{mac: now.MAC, local: netip.AddrPortFrom(local, o.Port), served: &d.served, mtu: d.mtu, router: routes{d.routes}}, nil
 }
 
 // takePort binds a kernel UDP socket, the guard, to the port while the device is open. No other program can then bind

@@ -91,6 +91,11 @@ const (
 	// ticks are about 5 s, which is enough to take an interface down and up again.
 	addressTicks = 50
 
+	// tentativeWait limits the wait for duplicate address detection. By default the detection takes 1 s, after a random
+	// delay of up to 1 s (RFC 4862 section 5.4.2). tentativePause is the interval at which the address is read.
+	tentativeWait  = 3 * time.Second
+	tentativePause = 20 * time.Millisecond
+
 	// resolveWait limits the wait for a route that is not known. The kernel returns it in 20 us, unless its lock of network
 	// settings (RTNL) is held.
 	resolveWait = 200 * time.Millisecond

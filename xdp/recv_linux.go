@@ -55,7 +55,7 @@ func (s *Socket) recvOne(d desc, b *link.Buf, got *tally) int {
 	}
 	raw := s.umem.bytes(frame, off, d.len)
 	l, ok := parse(raw, len(raw))
-	if !ok || !s.admission.admits(raw[l.ip:], l.v6) {
+	if !ok || !s.served.now.Load().admission.admits(raw[l.ip:], l.v6) {
 		s.pool.give(frame, isFill)
 		got.invalid++
 		return 0
@@ -130,7 +130,7 @@ func (s *Socket) recvChain(first, k uint32, total int, bufs []link.Buf, got *tal
 		raw = s.umem.bytes(frame, off, d.len)
 		l, ok = parse(raw, total)
 	}
-	if !ok || l.payload > len(raw) || !s.validChain(first+1, k-1) || !s.admission.admits(raw[l.ip:], l.v6) {
+	if !ok || l.payload > len(raw) || !s.validChain(first+1, k-1) || !s.served.now.Load().admission.admits(raw[l.ip:], l.v6) {
 		s.discardRx(first, k)
 		got.invalid++
 		return 0

@@ -27,7 +27,6 @@ type Socket struct {
 	// Set at open.
 	host
 	grants
-	admission admission
 	paths     pathtable.Table[path]
 
 	counters counters
@@ -93,7 +92,7 @@ func openQueue(p place, h host, o *Options) (*Socket, error) {
 // openSocket opens a socket. It fills the fill ring before the bind, because some drivers never look again at a fill
 // ring that was empty at the bind.
 func openSocket(p place, h host, o *Options) (s *Socket, err error) {
-	s = &Socket{host: h, admission: newAdmission(h.addrs, h.groups), fd: -1}
+	s = &Socket{host: h, fd: -1}
 	s.event, s.txMax, s.place, s.options = -1, uint32(o.TxRing), p, *o
 	defer func() {
 		if err != nil {

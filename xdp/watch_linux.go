@@ -40,6 +40,7 @@ func (d *Device) Watch(k Keeper) {
 		w.addrs = append(w.addrs, p.Addr())
 	}
 	w.slots = d.nic.ring(d.Name())
+	w.missed(d.served.now.Load())
 	d.watcher.Go(w.run)
 }
 
@@ -117,7 +118,8 @@ func (w *watch) changed(harmful bool, format string, args ...any) {
 
 // owned reports whether the interface still has the device's own address.
 func (w *watch) owned() bool {
-	return slices.ContainsFunc(w.last.Addrs, func(p netip.Prefix) bool { return p.Addr() == w.d.local })
+	return slices.Contains(w.last.Tentative, w.d.local) ||
+		slices.ContainsFunc(w.last.Addrs, func(p netip.Prefix) bool { return p.Addr() == w.d.local })
 }
 
 // interfaceChanged compares the interface with its last state.
@@ -159,23 +161,40 @@ func (w *watch) stateChanged(was, now route.Interface) {
 	}
 }
 
-// addressesChanged reports new and removed addresses. The device serves only the addresses that it found at Open. If
-// the device's own address is missing for addressTicks ticks, checkPeriodic ends the device. The delay is needed
-// because an interface that goes down loses its IPv6 addresses until they are configured again.
+// addressesChanged serves the addresses that the interface has now, and reports new and removed ones. If the device's
+// own address is missing for addressTicks ticks, checkPeriodic ends the device. The delay is needed because an interface
+// that goes down loses its IPv6 addresses until they are configured again.
 func (w *watch) addressesChanged(now route.Interface) {
 	var addrs []netip.Addr
 	for _, p := range now.Addrs {
 		addrs = append(addrs, p.Addr())
-		if !slices.Contains(w.addrs, p.Addr()) {
-			w.changed(false, "the address %v was added; it is served after the next open", p.Addr())
+	}
+	if slices.Equal(addrs, w.addrs) {
+		return
+	}
+	serves, err := w.d.follow(now.Addrs)
+	if err != nil {
+		w.changed(true, "the program still redirects the old addresses: %v", err)
+	}
+	for _, a := range addrs {
+		if !slices.Contains(w.addrs, a) && serves.owns(a) {
+			w.changed(false, "the address %v was added, and is served", a)
 		}
 	}
+	w.missed(serves)
 	for _, a := range w.addrs {
 		if !slices.Contains(addrs, a) {
 			w.changed(a == w.d.local, "the address %v was removed", a)
 		}
 	}
 	w.addrs = addrs
+}
+
+// missed reports addresses that are not served, because there are too many.
+func (w *watch) missed(s *served) {
+	if n := len(s.missed); n > 0 {
+		w.changed(true, "the interface has more than %d addresses: %d are not served, such as %v", len(s.addrs), n, s.missed[0])
+	}
 }
 
 // checkSlow checks what netlink does not report: the program, the ring size and the number of queues.

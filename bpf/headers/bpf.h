@@ -20,6 +20,7 @@ typedef unsigned long long __u64;
 #define __type(name, val) val *name
 
 enum bpf_map_type {
+	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_XSKMAP = 17,
 };

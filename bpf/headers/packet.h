@@ -7,6 +7,7 @@
 
 #include "bpf.h"
 
+#define HTONL(x) __builtin_bswap32(x)
 #define HTONS(x) ((__u16)(((x) & 0xff) << 8 | ((x) >> 8 & 0xff)))
 #define NTOHS(x) __builtin_bswap16(x)
 

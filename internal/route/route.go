@@ -13,6 +13,16 @@ var ErrUnreachable = errors.New("no route to host")
 // ErrNoAnswer reports that the kernel has not returned a route in time.
 var ErrNoAnswer = errors.New("the kernel has not returned the route in time")
 
+// States of an address that cannot be used.
+var (
+	// ErrTentative: duplicate address detection has not ended (RFC 4862 section 5.4).
+	ErrTentative = errors.New("the address is tentative: duplicate address detection has not ended")
+	// ErrDuplicate: duplicate address detection has failed.
+	ErrDuplicate = errors.New("the address has failed duplicate address detection: another host of the link has it")
+	// ErrNoAddress: no interface has the address.
+	ErrNoAddress = errors.New("not an address of this host")
+)
+
 // ErrUnsupported reports that this operating system has no netlink.
 var ErrUnsupported = errors.New("routes need Linux")
 
@@ -31,7 +41,10 @@ type Interface struct {
 	Up       bool
 	// Carrier means that the driver has a link partner and can transmit.
 	Carrier bool
-	Addrs   []netip.Prefix // IPv6 addresses that are not permanent come last
+	Addrs   []netip.Prefix // addresses that can be used; IPv6 addresses that are not permanent come last
+	// Tentative are the IPv6 addresses for which duplicate address detection has not ended, and Duplicate those for which
+	// it has failed (RFC 4862 section 5.4). The kernel sends and receives no packets with them.
+	Tentative, Duplicate []netip.Addr
 	// Gone says whether the interface has left the namespace; the other fields then keep the last state.
 	Gone Fate
 }

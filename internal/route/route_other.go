@@ -43,3 +43,6 @@ func (*Table) Release(*Hop) {}
 
 // Close does nothing.
 func (*Table) Close() error { return nil }
+
+// AwaitAddress returns ErrUnsupported.
+func AwaitAddress(netip.Addr, time.Duration) error { return ErrUnsupported }

@@ -152,16 +152,44 @@ func (t *Table) resync() {
 func (t *Table) readInterface(tell bool) error {
 	t.read.Lock()
 	defer t.read.Unlock()
-	l, err := t.handle.LinkByIndex(t.index)
+	state, err := readInterface(t.handle, t.index)
 	if err != nil {
-		return fmt.Errorf("route: read interface %d: %w", t.index, err)
+		return err
+	}
+	t.iface.Store(state)
+	if tell {
+		t.tell()
+	}
+	return nil
+}
+
+// ReadInterface reads the state of an interface in the network namespace of the calling thread.
+//
+// System calls: socket, bind, sendto, recvfrom (netlink).
+func ReadInterface(index int) (Interface, error) {
+	h, err := netlink.NewHandle(syscall.NETLINK_ROUTE)
+	if err != nil {
+		return Interface{}, fmt.Errorf("route: open netlink socket: %w", err)
+	}
+	defer h.Close()
+	state, err := readInterface(h, index)
+	if err != nil {
+		return Interface{}, err
+	}
+	return *state, nil
+}
+
+func readInterface(h *netlink.Handle, index int) (*Interface, error) {
+	l, err := h.LinkByIndex(index)
+	if err != nil {
+		return nil, fmt.Errorf("route: read interface %d: %w", index, err)
 	}
 	a := l.Attrs()
-	list, err := t.listAddrs(l)
+	list, err := listAddrs(h, l)
 	if err != nil {
-		return fmt.Errorf("route: list addresses of %s: %w", a.Name, err)
+		return nil, fmt.Errorf("route: list addresses of %s: %w", a.Name, err)
 	}
-	state := &Interface{Index: t.index, Name: a.Name, MTU: a.MTU, Up: a.RawFlags&syscall.IFF_UP != 0,
+	state := &Interface{Index: index, Name: a.Name, MTU: a.MTU, Up: a.RawFlags&syscall.IFF_UP != 0,
 		Carrier: a.RawFlags&lowerUp != 0, Kind: l.Type(), Ethernet: a.EncapType == "ether" || a.EncapType == "loopback"}
 	if a.NetNsID < 0 { // otherwise the underlying interface is in another namespace
 		state.Below = a.ParentIndex
@@ -170,14 +198,24 @@ func (t *Table) readInterface(tell bool) error {
 	copy(state.MAC[:], a.HardwareAddr)
 	slices.SortStableFunc(list, func(a, b netlink.Addr) int { return rankOf(&a) - rankOf(&b) })
 	for i := range list {
-		bits, _ := list[i].Mask.Size()
-		state.Addrs = append(state.Addrs, netip.PrefixFrom(address(list[i].IP), bits))
+		state.addAddr(&list[i])
 	}
-	t.iface.Store(state)
-	if tell {
-		t.tell()
+	return state, nil
+}
+
+// addAddr adds an address to the list that its state requires.
+func (s *Interface) addAddr(a *netlink.Addr) {
+	const optimistic, failed, tentative = 0x04, 0x08, 0x40 // IFA_F_* of linux/if_addr.h
+	bits, _ := a.Mask.Size()
+	p := netip.PrefixFrom(address(a.IP), bits)
+	switch {
+	case a.Flags&failed != 0:
+		s.Duplicate = append(s.Duplicate, p.Addr())
+	case a.Flags&(tentative|optimistic) == tentative:
+		s.Tentative = append(s.Tentative, p.Addr())
+	default:
+		s.Addrs = append(s.Addrs, p)
 	}
-	return nil
 }
 
 // rankOf returns 1 for an IPv6 address that a router advertisement may have made, or that is deprecated (RFC 4862 §5.5), and
@@ -194,9 +232,9 @@ func rankOf(a *netlink.Addr) int {
 // change makes the Table read the interface again.
 //
 // System calls: sendto, recvfrom (netlink).
-func (t *Table) listAddrs(l netlink.Link) (list []netlink.Addr, err error) {
+func listAddrs(h *netlink.Handle, l netlink.Link) (list []netlink.Addr, err error) {
 	for range dumpAttempts {
-		list, err = t.handle.AddrList(l, netlink.FAMILY_ALL)
+		list, err = h.AddrList(l, netlink.FAMILY_ALL)
 		if !errors.Is(err, netlink.ErrDumpInterrupted) {
 			return list, err
 		}

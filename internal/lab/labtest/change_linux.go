@@ -86,6 +86,15 @@ func AddAddress(name string, p netip.Prefix) error {
 	return onLink(name, func(l netlink.Link) error { return netlink.AddrAdd(l, netlinkAddr(p)) })
 }
 
+// AddDetected adds an IPv6 address to an interface, with duplicate address detection. The address is tentative for 1 to 2 s.
+func AddDetected(name string, p netip.Prefix) error {
+	return onLink(name, func(l netlink.Link) error {
+		a := netlinkAddr(p)
+		a.Flags = 0
+		return netlink.AddrAdd(l, a)
+	})
+}
+
 // RemoveAddress removes an address from an interface.
 func RemoveAddress(name string, p netip.Prefix) error {
 	return onLink(name, func(l netlink.Link) error { return netlink.AddrDel(l, netlinkAddr(p)) })
