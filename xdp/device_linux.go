@@ -30,7 +30,7 @@ type Device struct {
 	all         bool       // Options.Queues was 0: all queues
 	local       netip.Addr // the device's own address
 	served      servedAddrs
-	mtu         int        // the interface's MTU at Open
+	mtu         int // the interface's MTU at Open
 
 	watching
 	sockets []*Socket

@@ -27,7 +27,7 @@ type Socket struct {
 	// Set at open.
 	host
 	grants
-	paths     pathtable.Table[path]
+	paths pathtable.Table[path]
 
 	counters counters
 	refusals refusals

@@ -204,17 +204,17 @@ func readInterface(h *netlink.Handle, index int) (*Interface, error) {
 }
 
 // addAddr adds an address to the list that its state requires.
-func (s *Interface) addAddr(a *netlink.Addr) {
+func (i *Interface) addAddr(a *netlink.Addr) {
 	const optimistic, failed, tentative = 0x04, 0x08, 0x40 // IFA_F_* of linux/if_addr.h
 	bits, _ := a.Mask.Size()
 	p := netip.PrefixFrom(address(a.IP), bits)
 	switch {
 	case a.Flags&failed != 0:
-		s.Duplicate = append(s.Duplicate, p.Addr())
+		i.Duplicate = append(i.Duplicate, p.Addr())
 	case a.Flags&(tentative|optimistic) == tentative:
-		s.Tentative = append(s.Tentative, p.Addr())
+		i.Tentative = append(i.Tentative, p.Addr())
 	default:
-		s.Addrs = append(s.Addrs, p)
+		i.Addrs = append(i.Addrs, p)
 	}
 }
 
