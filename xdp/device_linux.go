@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/netip"
 	"time"
 
@@ -23,7 +22,7 @@ type Device struct {
 	nic         nic
 	addedQueues int // receive queues that the driver created when the program was attached
 	routes      *route.Table
-	guard       *net.UDPConn // keeps the port from other programs
+	guards      guards
 	steer       *bpf.Steer
 	refused     error // why Auto did not get a faster mode
 	asked       Mode
@@ -94,7 +93,7 @@ func openMode(ifname string, n nic, o Options) (d *Device, err error) {
 	if err != nil {
 		return d, err
 	}
-	if err = d.takePort(h.local); err != nil {
+	if err = d.takePorts(&h); err != nil {
 		return d, err
 	}
 	return d, d.start(&h, &o)
@@ -122,6 +121,7 @@ func (d *Device) start(h *host, o *Options) error {
 		return err
 	}
 	d.icmp = watchICMP(d.name, h, d.sockets)
+	d.guards.start(d.sockets[0], h.mtu)
 	return nil
 }
 
@@ -303,11 +303,7 @@ func (d *Device) Close() error {
 	if d.nic != nil {
 		errs = append(errs, d.nic.Close())
 	}
-	if d.guard != nil {
-		if err := d.guard.Close(); !errors.Is(err, net.ErrClosed) {
-			errs = append(errs, err)
-		}
-	}
+	errs = append(errs, d.guards.close())
 	return errors.Join(errs...)
 }
 
@@ -343,5 +339,7 @@ func hopOf(to netip.Addr, h *route.Hop, err error) (hop, error) {
 func (r routes) Answer(own, peer netip.Addr, from [6]byte) ([6]byte, bool) {
 	return r.table.Answer(own, peer, from)
 }
+
+func (r routes) Local(to netip.Addr) bool { return r.table.Local(to) }
 
 func (r routes) Release(h hop) { r.table.Release(h.(*route.Hop)) }

@@ -48,7 +48,7 @@ func newFakeNIC(t testing.TB, mtu, nic int) *fakeKernel {
 			mac: [6]byte{2, 0, 0, 0, 0, 1}, local: netip.AddrPortFrom(local, DefaultPort), mtu: mtu,
 			served: serving("10.0.0.1/24", "fd00::1/64"), router: fixedRouter{&fixedHop{mac: [6]byte{2, 0, 0, 0, 0, 2}, mtu: mtu}},
 		},
-		fd: -1, loop: make([]link.Buf, 0, 64),
+		fd: -1, selfTraffic: selfTraffic{loop: make([]link.Buf, 0, 64)},
 	}
 	s := k.s
 	s.event, s.sg, s.zc, s.idleTx = -1, true, nic > 0, 2

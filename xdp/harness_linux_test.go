@@ -30,6 +30,7 @@ func (h *fixedHop) MTU() int             { return h.mtu }
 type fixedRouter struct{ hop *fixedHop }
 
 func (r fixedRouter) Resolve(_, _ netip.Addr) (hop, error) { return r.hop, nil }
+func (r fixedRouter) Local(netip.Addr) bool                { return false }
 func (r fixedRouter) Known(_, _ netip.Addr) (hop, error)   { return r.hop, nil }
 func (r fixedRouter) Release(hop)                          {}
 func (r fixedRouter) Answer(_, _ netip.Addr, _ [6]byte) ([6]byte, bool) {

@@ -50,8 +50,11 @@ func (s *Socket) resolve(from netip.Addr, to netip.AddrPort, port uint16) (*path
 	if !to.Addr().IsValid() || to.Port() == 0 {
 		return nil, fmt.Errorf("xdp: %v: not a valid peer address: %w", to, link.ErrUnreachable)
 	}
-	if s.owns(to.Addr()) {
+	if s.owns(to.Addr()) && to.Port() == s.local.Port() {
 		return newPath(s.mac, netip.AddrPortFrom(to.Addr(), port), to, nil)
+	}
+	if s.router.Local(to.Addr()) {
+		return s.resolveLocal(from, to)
 	}
 	h, from, err := s.route(from, to.Addr())
 	if err != nil {
@@ -60,6 +63,22 @@ func (s *Socket) resolve(from netip.Addr, to netip.AddrPort, port uint16) (*path
 	p, err := newPath(s.mac, netip.AddrPortFrom(from, port), to, h)
 	if err != nil {
 		s.router.Release(h)
+	}
+	return p, err
+}
+
+// resolveLocal returns the path to another program of this host.
+func (s *Socket) resolveLocal(from netip.Addr, to netip.AddrPort) (*path, error) {
+	if !s.owns(from) {
+		from = s.sourceFor(to.Addr())
+	}
+	g := s.guardOf(from)
+	if g == nil {
+		return nil, fmt.Errorf("xdp: %v: the interface has no address of this family: %w", to, link.ErrUnreachable)
+	}
+	p, err := newPath(s.mac, netip.AddrPortFrom(from, s.local.Port()), to, nil)
+	if err == nil {
+		p.guard = g
 	}
 	return p, err
 }
@@ -131,7 +150,7 @@ func (s *Socket) Stats() link.Stats {
 		RxBytes:   c.rxBytes.Load(),
 		TxPackets: c.txPackets.Load(),
 		TxBytes:   c.txBytes.Load(),
-		RxDropped: k.Rx_dropped + k.Rx_ring_full,
+		RxDropped: k.Rx_dropped + k.Rx_ring_full + s.mail.dropped.Load(),
 		RxInvalid: c.rxInvalid.Load() + k.Rx_invalid_descs,
 		TxDropped: c.txDropped.Load() + dropped + k.Tx_invalid_descs,
 		TxKicks:   c.txKicks.Load(),

@@ -22,7 +22,7 @@ func (s *Socket) sendLoop(packet []link.Buf, headers []byte, at uint32, size int
 		s.loop = append(s.loop, link.Buf{Data: data, Frame: b.Frame, Flags: b.Flags & link.More})
 	}
 	note := &s.pool.notes[packet[0].Frame]
-	note.headers, note.ip, note.start, note.loop = uint8(len(headers)), ethSize, uint16(at), true
+	note.headers, note.ip, note.start, note.origin = uint8(len(headers)), ethSize, uint16(at), fromSelf
 	one := tally{packets: 1, bytes: uint64(size)}
 	s.counters.sent(&one)
 	s.signal() // wakes a Wait that sleeps

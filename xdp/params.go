@@ -36,6 +36,10 @@ const (
 
 	// loopFrames is the largest number of frames that a socket has sent to itself and not yet received.
 	loopFrames = 256
+	// mailSlots is the number of packets from other programs of this host that wait for the owner. guardBuffer is the size
+	// in bytes of the receive buffer of each guard, which holds what comes before a goroutine reads it.
+	mailSlots   = 512
+	guardBuffer = 1 << 20
 
 	// maxPacket is the largest IP packet in bytes. Some interfaces have a larger MTU.
 	maxPacket = 1<<16 - 1

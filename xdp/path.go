@@ -22,6 +22,8 @@ type router interface {
 	// Known returns a route from what is known, without waiting.
 	Known(src, dst netip.Addr) (hop, error)
 	Release(hop)
+	// Local reports whether packets to an address stay on this host.
+	Local(dst netip.Addr) bool
 	// Answer returns the MAC address for the reply to a received packet, from its destination address own to its source
 	// address peer, which may be forged. ethSource is the packet's source MAC address. Answer is called for each reply and
 	// does not lock.
@@ -30,7 +32,9 @@ type router interface {
 
 // path is one resolved destination. It is immutable once it is in the table.
 type path struct {
-	hop      hop // nil when the destination is this host
+	hop      hop    // nil when the destination is this host
+	guard    *guard // sends packets to other programs of this host
+	to       netip.AddrPort
 	template [headers6]byte
 	size     int // bytes of template: headers4 or headers6
 	sum4     uint64
@@ -43,14 +47,24 @@ func newPath(mac [6]byte, src, dst netip.AddrPort, h hop) (*path, error) {
 	if src.Addr().Is4() != dst.Addr().Is4() {
 		return nil, fmt.Errorf("xdp: from %v to %v: %w", src, dst, link.ErrUnreachable)
 	}
-	p := &path{hop: h, size: headers6}
+	p := &path{hop: h, size: headers6, to: dst}
 	if dst.Addr().Is4() {
 		p.size = headers4
 	}
 	b := p.template[:p.size]
+	putTemplate(b, mac, src, dst)
+	if !p.v6() {
+		p.sum4 = sum(b[ethSize:ethSize+v4Size], 0)
+	}
+	return p, nil
+}
+
+// putTemplate writes headers without lengths and checksums into b, which is as long as they are.
+func putTemplate(b []byte, mac [6]byte, src, dst netip.AddrPort) {
+	clear(b)
 	copy(b[ethSrc:], mac[:])
 	ip := b[ethSize:]
-	if p.v6() {
+	if dst.Addr().Is6() {
 		be.PutUint16(b[ethType:], typeIPv6)
 		be.PutUint32(ip, 6<<28|ecnCapable<<20)
 		ip[v6Next], ip[v6Hops] = protocolUDP, hops
@@ -62,12 +76,10 @@ func newPath(mac [6]byte, src, dst netip.AddrPort, h hop) (*path, error) {
 		ip[v4Fragment], ip[v4TTL], ip[v4Protocol] = dontFragment, hops, protocolUDP
 		copy(ip[v4Src:], src.Addr().AsSlice())
 		copy(ip[v4Dst:], dst.Addr().AsSlice())
-		p.sum4 = sum(ip[:v4Size], 0)
 	}
-	udp := b[p.size-udpSize:]
+	udp := b[len(b)-udpSize:]
 	be.PutUint16(udp[udpSrc:], src.Port())
 	be.PutUint16(udp[udpDst:], dst.Port())
-	return p, nil
 }
 
 // writeHeaders writes the headers for a payload of size bytes into h. The length of h is p.size. writeHeaders does not

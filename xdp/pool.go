@@ -24,10 +24,19 @@ func (s state) String() string { return stateNames[s] }
 type note struct {
 	state   state
 	headers uint8  // bytes of headers before Data; set for the first frame of a received packet
-	loop    bool   // the packet was sent by this socket to itself
+	origin  origin // of the first frame of a received packet
 	ip      uint8  // offset of the IP header in headers
 	start   uint16 // offset of Data in the frame
 }
+
+// origin says how a packet has arrived.
+type origin uint8
+
+const (
+	fromWire  origin = iota // through the rx ring
+	fromSelf                // the socket has sent it to itself
+	fromGuard               // from another program of this host
+)
 
 // pool is the free list of a umem, and records the state of every frame. The list is last in, first out, because the
 // frame freed last is the most likely to be in a CPU cache. One pool serves both directions and records one state for

@@ -6,10 +6,7 @@ import "github.com/datxdp/datxdp/link"
 //
 // System calls of an idle Recv: sendto, if packets wait to be transmitted; recvfrom, if the driver needs a wakeup.
 func (s *Socket) Recv(bufs []link.Buf) int {
-	n := 0
-	if len(s.loop) > 0 {
-		n = s.recvLoop(bufs)
-	}
+	n := s.recvLocal(bufs)
 	avail := s.rx.peek()
 	if avail == 0 {
 		s.idle()
@@ -71,7 +68,7 @@ func (s *Socket) recvOne(d desc, b *link.Buf, got *tally) int {
 func (s *Socket) hold(frame, off uint32, l *layout) {
 	s.pool.move(frame, isFill, isHeld)
 	note := &s.pool.notes[frame]
-	note.headers, note.ip, note.start, note.loop = uint8(l.payload), uint8(l.ip), uint16(off)+uint16(l.payload), false
+	note.headers, note.ip, note.start, note.origin = uint8(l.payload), uint8(l.ip), uint16(off)+uint16(l.payload), fromWire
 }
 
 func mark(l *layout) link.Flags {

@@ -1,6 +1,7 @@
 package xdp
 
 import (
+	"net/netip"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -85,6 +86,10 @@ func (s *Socket) sendPacket(packet []link.Buf, queued uint32, sent *tally) uint3
 		s.drop(packet)
 		return queued
 	}
+	if p.guard != nil {
+		s.sendThrough(p.guard, p.to, packet, size, sent)
+		return queued
+	}
 	at, ok := s.umem.locate(packet[0].Frame, packet[0].Data)
 	if !ok || int(at) < p.size {
 		s.drop(packet)
@@ -118,8 +123,13 @@ func (s *Socket) sendReply(packet []link.Buf, size int, queued uint32, sent *tal
 		return queued
 	}
 	note := &s.pool.notes[packet[0].Frame]
+	if note.origin == fromGuard {
+		ip := headers[note.ip:]
+		s.sendThrough(s.guardOf(targetOf(ip)), s.replyTo(&packet[0]), packet, size, sent)
+		return queued
+	}
 	mac := s.mac
-	if !note.loop {
+	if note.origin == fromWire {
 		ip := headers[note.ip:]
 		mac, ok = s.router.Answer(targetOf(ip), sourceOf(ip), [6]byte(headers[ethSrc:]))
 	}
@@ -135,11 +145,20 @@ func (s *Socket) sendReply(packet []link.Buf, size int, queued uint32, sent *tal
 		seal(headers[l.ip:], packet)
 	}
 	at := off + uint32(len(headers))
-	if note.loop {
+	if note.origin == fromSelf {
 		s.sendLoop(packet, headers, at, size, sent)
 		return queued
 	}
 	return s.queueUnconnected(packet, at, len(headers), size, queued, sent)
+}
+
+// replyTo returns the destination of the answer to a received packet.
+func (s *Socket) replyTo(b *link.Buf) netip.AddrPort {
+	port := b.Port
+	if port == 0 {
+		port = s.local.Port()
+	}
+	return netip.AddrPortFrom(s.Source(b).Addr(), port)
 }
 
 // reverseHeaders turns the headers of a received packet into those of its answer. mac is the new destination MAC

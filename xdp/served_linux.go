@@ -1,6 +1,7 @@
 package xdp
 
 import (
+	"errors"
 	"net/netip"
 	"slices"
 	"sync/atomic"
@@ -13,6 +14,8 @@ import (
 type served struct {
 	addrs     []netip.Addr // the device's own address comes first
 	missed    []netip.Addr // addresses beyond bpf.MaxAddresses
+	taken     []netip.Addr // addresses at which another program has the port
+	guards    map[netip.Addr]*guard
 	admission admission
 }
 
@@ -56,6 +59,10 @@ type servedAddrs struct{ now atomic.Pointer[served] }
 func (d *Device) follow(have []netip.Prefix) (*served, error) {
 	was := d.served.now.Load()
 	now := newServed(d.local, was.addrs, have)
+	err := d.ns.run(func() error {
+		now = d.guards.guard(now, d.sockets[0].local.Port(), d.Name())
+		return nil
+	})
 	d.served.now.Store(now)
-	return now, d.steer.SetAddresses(now.addrs)
+	return now, errors.Join(err, d.steer.SetAddresses(now.addrs))
 }

@@ -22,7 +22,7 @@ type Socket struct {
 	ringSet
 	kernelCalls
 	skip bool // the rest of a packet with too many fragments is being discarded
-	loop []link.Buf
+	selfTraffic
 
 	// Set at open.
 	host

@@ -46,9 +46,9 @@ func (s *Socket) Wait(d time.Duration) {
 // leaving reports whether Wait must return because Close or reopen needs mu.
 func (s *Socket) leaving() bool { return s.closed.Load() || s.leave.Load() }
 
-// arrived reports whether the rx ring holds a packet. Any goroutine may call it.
+// arrived reports whether the rx ring or the mailbox holds a packet. Any goroutine may call it.
 func (s *Socket) arrived() bool {
-	return atomic.LoadUint32(s.rx.producer) != atomic.LoadUint32(s.rx.consumer)
+	return s.mail.waiting.Load() > 0 || atomic.LoadUint32(s.rx.producer) != atomic.LoadUint32(s.rx.consumer)
 }
 
 // sleep waits in the runtime's network poller (package park). In copy mode it also transmits what the kernel has left in

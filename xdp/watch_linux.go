@@ -190,8 +190,11 @@ func (w *watch) addressesChanged(now route.Interface) {
 	w.addrs = addrs
 }
 
-// missed reports addresses that are not served, because there are too many.
+// missed reports addresses that are not served: because there are too many, or because another program has their port.
 func (w *watch) missed(s *served) {
+	for _, a := range s.taken {
+		w.changed(true, "the address %v is not served: another program has its UDP port %d", a, w.d.sockets[0].local.Port())
+	}
 	if n := len(s.missed); n > 0 {
 		w.changed(true, "the interface has more than %d addresses: %d are not served, such as %v", len(s.addrs), n, s.missed[0])
 	}

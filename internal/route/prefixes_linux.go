@@ -29,6 +29,7 @@ type gateway struct {
 	free     bool       // packets do not wait for a neighbour; used by Reach only
 	refuses  bool       // the route refuses packets; used by Table only
 	throws   bool       // the search continues with the next rule
+	local    bool       // packets stay on this host; used by Table only
 	priority int
 }
 
@@ -122,6 +123,8 @@ func (t *Table) gatewayOf(r *netlink.Route) (g gateway, ok bool) {
 	switch r.Type {
 	case syscall.RTN_UNREACHABLE, syscall.RTN_PROHIBIT, syscall.RTN_BLACKHOLE:
 		return gateway{priority: r.Priority, refuses: true}, true
+	case syscall.RTN_LOCAL:
+		return gateway{priority: r.Priority, local: true}, true
 	case syscall.RTN_THROW:
 		return gateway{priority: r.Priority, throws: true}, true
 	}

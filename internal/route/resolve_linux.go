@@ -55,6 +55,12 @@ func (t *Table) Known(src, dst netip.Addr) (*Hop, error) {
 	return h, nil
 }
 
+// Local reports whether packets to an address stay on this host, by the rules and routing tables. It makes no system call.
+func (t *Table) Local(dst netip.Addr) bool {
+	g, _ := t.fib.Load().find(netip.Addr{}, dst.Unmap().WithZone(""))
+	return g.local
+}
+
 // Resolve returns the kernel's route from a source to an address. The source is not valid if the kernel is to choose it.
 // Resolve waits for the kernel's answer for at most limit. The error matches ErrNoAnswer if the time has passed, and
 // ErrUnreachable if no route through this interface leads to the address. The neighbour may still be unknown; Hop.MAC

@@ -59,7 +59,7 @@ func (f *fib) way(src, dst netip.Addr) (w way, ok bool) {
 	if ok && !g.addr.IsValid() {
 		g.addr = dst
 	}
-	return way{via: g.addr, source: src, mtu: g.mtu}, ok && !g.refuses
+	return way{via: g.addr, source: src, mtu: g.mtu}, ok && !g.refuses && !g.local
 }
 
 func (r *rule) matches(src, dst netip.Addr) bool {
