@@ -48,7 +48,7 @@ type ProtocolStats struct {
 	Broken                 uint64             // connections that broke
 	Unreachable            uint64             // ICMP reports that nothing listens at a peer's port
 	UnreachableIgnored     uint64             // the part of Unreachable that quotes no packet of a connection
-	ConnRequestsDropped    uint64             // connection requests ignored: too many half-open, wrong keys, or no room for the handshake
+	ConnRequestsDropped    uint64             // connection requests ignored: no token for a reply, too many half-open, wrong keys, or no room for the handshake
 	RepliesPaused          uint64             // replies without a connection not sent, because earlier ones took too long
 	Polls                  uint64             // polls of an engine
 	EmptyPolls             uint64             // the part of Polls that received and sent no packet

@@ -30,6 +30,7 @@ var (
 	_ link.Link     = (*Link)(nil)
 	_ link.Reporter = (*Link)(nil)
 	_ link.Grouper  = (*Link)(nil)
+	_ link.Shedder  = (*Link)(nil)
 )
 
 // socket is the part of the link that differs between operating systems. Only the owner calls recv, send, giveBack and
@@ -46,6 +47,8 @@ type socket interface {
 	source(frame uint32) netip.AddrPort
 	// reports writes reports of refused packets to the slice, and returns their number.
 	reports(to []link.Report) int
+	// shed is link.Shedder.Shed.
+	shed(from netip.Addr, value, mask byte)
 	wait(d time.Duration)
 	wake()
 	close() error
@@ -203,6 +206,9 @@ func (l *Link) Destination(p link.Path) netip.AddrPort {
 	}
 	return netip.AddrPort{}
 }
+
+// Shed implements link.Shedder.
+func (l *Link) Shed(from netip.Addr, value, mask byte) { l.sock.shed(from, value, mask) }
 
 // Wait implements link.Link.
 func (l *Link) Wait(d time.Duration) { l.sock.wait(d) }

@@ -151,6 +151,9 @@ func (s *portable) destination(b *link.Buf) (netip.AddrPort, bool) {
 func (s *portable) giveBack(frame uint32) { s.spare <- frame }
 
 // keep does nothing: a frame holds one packet.
+// shed does nothing: package net has no socket filters.
+func (s *portable) shed(netip.Addr, byte, byte) {}
+
 func (s *portable) keep([]link.Buf) {}
 
 // reports returns nothing: only Linux reports ICMP errors to unconnected sockets.

@@ -37,8 +37,17 @@ const otherCookie = 1 << 62
 
 // checkCookie reports whether a Connect carries a valid cookie, of this period or the previous one. It also
 // returns the cookie of this period (fresh), which the caller may send in a Challenge. In secure mode there are two
-// cookies in each period. If the cookie is valid, other is the one of this period that the Connect does not carry.
+// cookies in each period. If the cookie is valid, other is the one of this period that the Connect does not carry, and
+// the token for a stateless reply that the Connect has taken is given back.
 func (e *Engine) checkCookie(key *requestKey, h *proto.Header, hi *proto.Hello) (fresh, other uint64, ok bool) {
+	if fresh, other, ok = e.compareCookie(key, h, hi); ok {
+		e.replyLimit.giveBack(addressOf(key.from.Addr()))
+	}
+	return fresh, other, ok
+}
+
+// compareCookie is checkCookie without the token.
+func (e *Engine) compareCookie(key *requestKey, h *proto.Header, hi *proto.Hello) (fresh, other uint64, ok bool) {
 	epoch := e.cookiePeriod()
 	if e.secure { // a Connect that is sent again to another engine must not have a valid cookie there
 		epoch |= int64(e.index) << 48

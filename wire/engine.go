@@ -68,7 +68,7 @@ func newEngine(h *Host, l link.Link, index int, now Time) *Engine {
 	e.caps, e.index = caps, index
 	e.timers = newTimers(now, e.timerDue, e.tickDue, e.expire)
 	e.admission = newAdmission()
-	e.replyLimits = replyLimits{newReplyLimiter(h.secret), newReplyTime(h)}
+	e.replyLimits = replyLimits{newReplyLimiter(h.secret), newReplyTime(h), newShedding(l)}
 	e.buffers = buffers{
 		rx:     make([]link.Buf, maxReceive+segs),
 		toFree: make([]link.Buf, 0, maxReceive+segs+caps.RxFrames),
@@ -113,6 +113,7 @@ func (e *Engine) Poll(now Time) bool {
 	e.sched.startPoll(now.Sub(e.now))
 	e.detectSuspend(now)
 	e.now = now
+	e.shed.check(now)
 	e.stats.Polls++
 	sent := e.stats.TxPackets
 	n := e.receive()

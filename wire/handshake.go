@@ -170,7 +170,7 @@ func (e *Engine) handleConnect(h *proto.Header, body []byte, bufs []link.Buf) (k
 	case h.Tag != 0 || !hi.Parse(body) || !validHello(&hi) || e.portOf(h, &hi, from) == 0:
 		e.stats.BadPackets++
 		return false
-	case !e.mayReplyTo(addressOf(from.Addr())):
+	case !e.mayAnswerConnect(bufs):
 		return false
 	case e.secure:
 		return e.handleSecureConnect(h, &hi, bufs)

@@ -217,6 +217,12 @@ const (
 	replyShare  = 1.0 / 2
 	replyPrefix = 1
 
+	// shedCount is the number of ignored Connects of an address within shedPeriod for which the link drops all Connects of
+	// the address for shedTime (see shedding): 200,000/s, 20 times as many as get an answer.
+	shedCount  = 2000
+	shedPeriod = 10 * time.Millisecond
+	shedTime   = time.Second
+
 	// replyAddress, replyNetwork and replyEngine divide the time of a processor (see replyTime): slow replies to an
 	// address may take 1/replyAddress of it, those to a network 1/replyNetwork, and those of an engine 1/replyEngine.
 	replyAddress = 16

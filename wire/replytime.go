@@ -13,6 +13,7 @@ import (
 type replyLimits struct {
 	replyLimit replyLimiter
 	replyTime  replyTime
+	shed       shedding
 }
 
 // replyTime limits the time that an engine spends in link.Send for replies. Replies are the packets that a peer causes

@@ -77,15 +77,6 @@ func (e *Engine) handleUnknown(h *proto.Header, bufs []link.Buf) (kept bool) {
 	return true
 }
 
-// mayReply reports whether the engine may answer a packet in the packet's own frame without a connection.
-func (e *Engine) mayReply(bufs []link.Buf) bool {
-	if e.forwarded || len(bufs) != 1 {
-		return false
-	}
-	from := e.source(&bufs[0])
-	return e.mayReplyTo(from) && e.replyLimit.allow(from, e.now)
-}
-
 // handleReset handles a Reset. A Reset names the connection by the ID that the peer has chosen for it. handleReset
 // replaces that ID by our ID, which names the engine that owns the connection, and forwards the Reset to that engine.
 func (e *Engine) handleReset(h *proto.Header, bufs []link.Buf) {

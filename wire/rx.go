@@ -31,6 +31,9 @@ func (e *Engine) receive() int {
 // receivePacket handles one packet and reports whether the engine keeps its frames.
 func (e *Engine) receivePacket(bufs []link.Buf) (kept bool) {
 	e.stats.RxPackets++
+	if e.ignores(&bufs[0]) {
+		return false
+	}
 	if e.secure {
 		if kept, handled := e.receiveSealed(bufs); handled {
 			return kept

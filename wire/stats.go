@@ -42,7 +42,7 @@ type Counters struct {
 	Broken                 uint64             // connections that broke
 	Unreachable            uint64             // ICMP reports that a peer's UDP port is closed
 	UnreachableIgnored     uint64             // of these, reports that quote no packet of a connection
-	ConnRequestsDropped    uint64             // connection requests dropped: too many half-open, a blocked address, or no room for the handshake
+	ConnRequestsDropped    uint64             // connection requests dropped: no token for a reply, too many half-open, a blocked address, or no room for the handshake
 	RepliesPaused          uint64             // replies without a connection not sent, because replies to that address took too long
 	Polls, EmptyPolls      uint64             // all polls, and those in which no packet came or left
 }

@@ -109,7 +109,7 @@ var families = []family{
 	counter("accepts_total", "Connections established on the passive side.", func(s *sample) uint64 { return s.Accepts }),
 	counter("connection_requests_rejected_total", "Connection requests refused.", func(s *sample) uint64 { return s.ConnRequestsRejected }),
 	counter("connection_requests_challenged_total", "Connection requests answered with a Challenge, to verify the address.", func(s *sample) uint64 { return s.ConnRequestsChallenged }),
-	counter("connection_requests_dropped_total", "Connection requests ignored: too many were half-open, their address has used wrong keys, or, in secure mode, too many handshakes waited or the requester has another request.", func(s *sample) uint64 { return s.ConnRequestsDropped }),
+	counter("connection_requests_dropped_total", "Connection requests ignored: their address had got its share of replies, too many were half-open, their address has used wrong keys, or, in secure mode, too many handshakes waited or the requester has another request.", func(s *sample) uint64 { return s.ConnRequestsDropped }),
 	counter("connections_broken_total", "Connections that broke.", func(s *sample) uint64 { return s.Broken }),
 	counter("protection_errors_total", "Operations of peers refused: wrong key, range, privilege or zone.", func(s *sample) uint64 { return s.ProtectionErrors }),
 	counter("memory_accesses_denied_total", "Part of protection_errors_total: accesses that the word memory= of the peer in the file of peers does not permit.", func(s *sample) uint64 { return s.AccessDenied }),

@@ -11,6 +11,8 @@ var (
 	_ link.Reporter = (*Impaired)(nil)
 	_ link.Grouper  = (*Capture)(nil)
 	_ link.Grouper  = (*Impaired)(nil)
+	_ link.Shedder  = (*Capture)(nil)
+	_ link.Shedder  = (*Impaired)(nil)
 )
 
 // Refused implements link.Reporter.
@@ -31,6 +33,12 @@ func (c *Capture) SendSingly(p link.Path) { sendSingly(c.Link, p) }
 // SendSingly implements link.Grouper.
 func (t *Impaired) SendSingly(p link.Path) { sendSingly(t.Link, p) }
 
+// Shed implements link.Shedder.
+func (c *Capture) Shed(from netip.Addr, value, mask byte) { shed(c.Link, from, value, mask) }
+
+// Shed implements link.Shedder.
+func (t *Impaired) Shed(from netip.Addr, value, mask byte) { shed(t.Link, from, value, mask) }
+
 // refused forwards the call to the link below, if that is a link.Reporter.
 func refused(below link.Link, to []link.Report) int {
 	if r, ok := below.(link.Reporter); ok {
@@ -49,5 +57,11 @@ func destination(below link.Link, p link.Path) netip.AddrPort {
 func sendSingly(below link.Link, p link.Path) {
 	if g, ok := below.(link.Grouper); ok {
 		g.SendSingly(p)
+	}
+}
+
+func shed(below link.Link, from netip.Addr, value, mask byte) {
+	if s, ok := below.(link.Shedder); ok {
+		s.Shed(from, value, mask)
 	}
 }

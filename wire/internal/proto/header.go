@@ -138,6 +138,17 @@ func (h *Header) Parse(b []byte) bool {
 	return p[offType]>>4 == Version && h.Type >= Data && h.Type < numTypes
 }
 
+// Peek returns type and connection ID of a packet of any version. It reports false for a short packet.
+func Peek(b []byte) (t Type, cid uint32, ok bool) {
+	if len(b) < HeaderSize {
+		return 0, 0, false
+	}
+	return Type(b[offType] & 0xf), binary.BigEndian.Uint32(b[offCID:]), true
+}
+
+// TypeMask has the bits of the first byte of a packet that are its type.
+const TypeMask = 0xf
+
 // minForeign is the least size of a Connect of another version. Connects of all versions have these fields at the same
 // offsets: version and type in byte 0, the PSN in the header, and the sender's CID and tag after the header. An answer
 // needs only these fields.
