@@ -38,7 +38,11 @@ type call struct {
 
 var calls = sync.Pool{New: func() any { return &call{done: make(chan struct{}, 1)} }}
 
-// RemoteError is the text of the error that a handler of the peer has returned, without characters that do not print.
+// maxErrorText is the size in bytes of the longest error text of a peer that is kept.
+const maxErrorText = 4 << 10
+
+// RemoteError is the text of the error that a handler of the peer has returned, without characters that do not print. It
+// has the first 4 KiB of the text.
 type RemoteError string
 
 func (e RemoteError) Error() string { return string(e) }
@@ -198,7 +202,7 @@ func (c *Client) readOne(ctx context.Context) error {
 	case k == nil: // its context has ended
 		return nil
 	case h.kind == kindError:
-		k.err = RemoteError(bytes.Map(printable, p))
+		k.err = RemoteError(bytes.Map(printable, p[:min(len(p), maxErrorText)]))
 	default:
 		k.response = append(k.response, p...)
 	}

@@ -247,3 +247,15 @@ func benchCall(b *testing.B, conn net.Conn) {
 		}
 	}
 }
+
+// The text of an error is kept up to a limit, at both ends.
+func TestLongErrorText(t *testing.T) {
+	c := NewClient(serve(t, func(_, _ []byte) ([]byte, error) {
+		return nil, errors.New(strings.Repeat("e", 1<<20))
+	})())
+	defer c.Close()
+	var remote RemoteError
+	if _, err := c.Call(t.Context(), nil, nil); !errors.As(err, &remote) || len(remote) != maxErrorText {
+		t.Errorf("%d bytes of text, %.20q", len(remote), err)
+	}
+}

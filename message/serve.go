@@ -123,7 +123,7 @@ func (s *Server) ServeConn(c net.Conn) error {
 		}
 		reply := header{kind: kindResponse, id: ask.id}
 		if out, err = s.Handler(out[:0], p); err != nil {
-			reply.kind, out = kindError, append(out[:0], err.Error()...)
+			reply.kind, out = kindError, append(out[:0], err.Error()[:min(len(err.Error()), maxErrorText)]...)
 		}
 		if err := m.write(context.Background(), reply, out); err != nil {
 			return err

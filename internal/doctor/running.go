@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -71,6 +70,7 @@ var queueMetric = regexp.MustCompile(`^datxdp_xdp_(queue_proven|transmit_stalled
 
 // readQueues parses the text format of Prometheus. Adapters and queues keep the order of the text.
 func readQueues(r io.Reader) (all []opened, err error) {
+	places := make(map[string]place)
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxMetrics)
 	for lines.Scan() {
@@ -86,21 +86,29 @@ func readQueues(r io.Reader) (all []opened, err error) {
 		if err != nil {
 			return nil, err
 		}
-		set(find(&all, m[2], number), m[1], m[4], value)
+		set(find(&all, places, m[2], number), m[1], m[4], value)
 	}
 	return all, lines.Err()
 }
 
+// place is where readQueues keeps an adapter, and its queues by number.
+type place struct {
+	adapter int
+	queues  map[int]int
+}
+
 // find returns a queue of an adapter. If the adapter or the queue is new, find adds it to the list.
-func find(adapters *[]opened, ia string, number int) *dat.QueueStats {
-	i := slices.IndexFunc(*adapters, func(o opened) bool { return o.ia == ia })
-	if i < 0 {
-		i, *adapters = len(*adapters), append(*adapters, opened{ia: ia})
+func find(adapters *[]opened, places map[string]place, ia string, number int) *dat.QueueStats {
+	p, known := places[ia]
+	if !known {
+		p = place{len(*adapters), make(map[int]int)}
+		places[ia], *adapters = p, append(*adapters, opened{ia: ia})
 	}
-	queues := &(*adapters)[i].queues
-	q := slices.IndexFunc(*queues, func(q dat.QueueStats) bool { return q.Queue == number })
-	if q < 0 {
-		q, *queues = len(*queues), append(*queues, dat.QueueStats{Queue: number})
+	queues := &(*adapters)[p.adapter].queues
+	q, known := p.queues[number]
+	if !known {
+		q = len(*queues)
+		p.queues[number], *queues = q, append(*queues, dat.QueueStats{Queue: number})
 	}
 	return &(*queues)[q]
 }

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -108,5 +109,24 @@ func TestForeignTexts(t *testing.T) {
 	}
 	if n := strings.Count(text.String(), `\x1b]0;owned`); n != 3 {
 		t.Errorf("%d quoted texts, want a group, a verdict and a status:\n%s", n, text.String())
+	}
+}
+
+// A page with very many adapters and queues is read in a time that is proportional to its size.
+func TestHostileMetrics(t *testing.T) {
+	time := func(n int) time.Duration {
+		var page strings.Builder
+		for i := range n {
+			fmt.Fprintf(&page, "datxdp_xdp_reopens_total{ia=\"%d\",queue=\"%d\"} 1\n", i%2*i, i)
+		}
+		start := time.Now()
+		all, err := readQueues(strings.NewReader(page.String()))
+		if err != nil || len(all) != n/2+1 || len(all[0].queues) != n/2 {
+			t.Errorf("%d adapters, %v", len(all), err)
+		}
+		return time.Since(start)
+	}
+	if small, large := time(10_000), time(160_000); large > 16*6*small {
+		t.Errorf("16 times the page takes %v instead of %v", large, small)
 	}
 }

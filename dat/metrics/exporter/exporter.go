@@ -81,13 +81,15 @@ const (
 	readTimeout   = 10 * time.Second
 	writeTimeout  = 30 * time.Second
 	idleTimeout   = 2 * time.Minute
+	// maxHeader is the size in bytes of the largest request header. The default of net/http is 1 MB.
+	maxHeader = 16 << 10
 )
 
 // Serve serves the pages of Handler on a listener until ctx is done. It closes the listener.
 func (e *Exporter) Serve(ctx context.Context, l net.Listener) error {
 	var limit connLimit
 	s := &http.Server{Handler: e.Handler(), ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout,
-		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, ConnState: limit.onState}
+		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader, ConnState: limit.onState}
 	defer context.AfterFunc(ctx, func() { _ = s.Close() })()
 	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return err

@@ -182,7 +182,7 @@ func TestDebugPagesAreBounded(t *testing.T) {
 		return resp.StatusCode == http.StatusServiceUnavailable
 	}
 	for !busy() { // a page that takes a long time
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/debug/pprof/goroutine?seconds=3600", nil)
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL+"/debug/pprof/goroutine?seconds=19", nil)
 		ok(t, err)
 		tracers.Go(func() {
 			if resp, err := client.Do(r); err == nil {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/http/pprof"
 	"slices"
 	"time"
 
@@ -40,7 +39,7 @@ const index = `<!DOCTYPE html>
 // answered with status 503 if the collection takes longer than 10 seconds. A query is ignored: the page has all
 // metrics. While 8 debug pages are in progress, further requests for debug pages are answered with status 503. Pages
 // of connections are written one at a time, and each begins at least a second after the end of the previous page;
-// other requests for such pages wait.
+// other requests for such pages wait. A profile or a trace takes at most 20 seconds, and a trace has at most 16 MiB.
 //
 // Profiles and addresses are confidential: serve them only to clients that may see them.
 func (e *Exporter) Handler() http.Handler {
@@ -58,16 +57,11 @@ func (e *Exporter) debugPages() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /debug/connections", e.limitRate(e.writeConnections))
 	mux.Handle("GET /debug/vars", expvar.Handler())
-	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
-	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("POST /debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	addProfiles(mux)
 	return mux
 }
 
-// bounded limits the number of concurrent pages to maxPages. It answers further requests with status 503.
+// limitConcurrent limits the number of concurrent pages to maxPages. It answers further requests with status 503.
 func (e *Exporter) limitConcurrent(pages http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
