@@ -17,7 +17,7 @@ import (
 //
 // System calls: socket, sendto, recvfrom (netlink).
 func LocalAddr(ifname string) (netip.Addr, error) {
-	ifi, err := findInterface(ifname)
+	ifi, err := FindInterface(ifname)
 	if err != nil {
 		return netip.Addr{}, err
 	}

@@ -66,7 +66,7 @@ func open(ifname string, n nic, o Options) (*Device, error) {
 
 // openMode opens an interface in one mode; for Auto, in the fastest mode that the driver grants.
 func openMode(ifname string, n nic, o Options) (d *Device, err error) {
-	ifi, err := findInterface(ifname)
+	ifi, err := FindInterface(ifname)
 	if err != nil {
 		return nil, err
 	}

@@ -12,8 +12,11 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// findInterface finds an interface by name in the namespace of the calling thread.
-func findInterface(name string) (*net.Interface, error) {
+// FindInterface finds the interface that Open opens, in the namespace of the calling thread. Alternative names are not
+// accepted.
+//
+// System calls: socket, sendto, recvfrom (netlink).
+func FindInterface(name string) (*net.Interface, error) {
 	all, err := net.Interfaces()
 	if err != nil {
 		return nil, fmt.Errorf("xdp: list interfaces: %w", err)

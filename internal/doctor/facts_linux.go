@@ -11,6 +11,8 @@ import (
 
 	"github.com/datxdp/datxdp/internal/driver"
 	"github.com/datxdp/datxdp/internal/ianame"
+	"github.com/datxdp/datxdp/internal/route"
+	"github.com/datxdp/datxdp/xdp"
 )
 
 // facts is the kernel's state of the process and the interface.
@@ -19,7 +21,8 @@ type facts struct {
 	kernel version
 
 	link     netlink.Link // nil if there is no interface
-	addrs    []netip.Addr // addresses of the interface
+	iface    route.Interface
+	addrs    []netip.Addr // addresses of the interface that can be used
 	driver   string       // empty if the driver has no name
 	features xdpFeatures
 	channels ethtool.Channels
@@ -34,9 +37,11 @@ type facts struct {
 	// routed means that there is a route to the peer. loops means that the peer is this host. linked means that the
 	// next hop is resolved.
 	routed, loops, linked bool
-	nextHop               netip.Addr
-	out                   netlink.Link // outgoing interface of the route
-	probe                 probe
+	// forbidden means that a rule of this host drops packets of kernel UDP to the peer's port.
+	forbidden bool
+	nextHop   netip.Addr
+	out       netlink.Link // outgoing interface of the route
+	probe     probe
 }
 
 // learn reads the facts that several checks need. Facts that cannot be read stay zero.
@@ -53,7 +58,10 @@ func (x *exam) learn() {
 	if x.Peer.IsLinkLocalUnicast() && x.Peer.Zone() == "" { // as the link resolves it
 		x.Peer = x.Peer.WithZone(x.name())
 	}
-	x.addrs = addresses(x.link)
+	x.iface, _ = route.ReadInterface(x.link.Attrs().Index) // empty on an error
+	for _, p := range x.iface.Addrs {
+		x.addrs = append(x.addrs, p.Addr())
+	}
 	x.features = featuresOf(x.link.Attrs().Index)
 	e, err := ethtool.NewEthtool()
 	if err != nil {
@@ -79,10 +87,12 @@ func (x *exam) queues() int { return int(x.channels.RxCount + x.channels.Combine
 // find returns the interface with the name or the address.
 func (x *exam) find() netlink.Link {
 	if x.kind != ianame.UDP {
-		if l, err := netlink.LinkByName(x.ifname); err == nil {
-			return l
+		ifi, err := xdp.FindInterface(x.ifname)
+		if err != nil {
+			return nil
 		}
-		return nil
+		l, _ := netlink.LinkByIndex(ifi.Index) // nil if it has gone meanwhile
+		return l
 	}
 	links, _ := netlink.LinkList() // empty on an error
 	addr, zone := x.addr.WithZone(""), zoneID(x.addr)

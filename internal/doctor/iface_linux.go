@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/netip"
 	"strings"
 
 	"github.com/vishvananda/netlink"
@@ -19,6 +20,10 @@ func checkInterface(_ context.Context, x *exam) []Finding {
 	if x.kind == ianame.UDP {
 		return failure(fmt.Sprintf("%v is not an address of this host", x.addr), "",
 			"choose one of "+strings.Join(localAddresses(), ", "), "")
+	}
+	if l, err := netlink.LinkByName(x.ifname); err == nil {
+		return failure(fmt.Sprintf("%s is another name of %s, under which it cannot be opened", x.ifname, l.Attrs().Name), "",
+			"use its name", fmt.Sprintf("datbench doctor --ia %s:%s", x.kind, l.Attrs().Name))
 	}
 	return failure(fmt.Sprintf("there is no interface %s", x.ifname), "",
 		"choose one of "+strings.Join(interfaceNames(), ", "), "")
@@ -85,6 +90,9 @@ func checkCarrier(_ context.Context, x *exam) []Finding {
 }
 
 func checkAddress(_ context.Context, x *exam) []Finding {
+	if f := x.unusable(); f != nil {
+		return f
+	}
 	if a := x.local(); a.IsValid() {
 		return ok("%v is the adapter's address%s", a, others(len(x.addrs)))
 	}
@@ -101,6 +109,26 @@ func checkAddress(_ context.Context, x *exam) []Finding {
 		fix, command = fmt.Sprintf("use %s instead, or take %s out of it and give it an address", master, x.name()), ""
 	}
 	return failure(found, "An adapter is known by an address of its interface.", fix, command)
+}
+
+// unusable reports an address that the adapter needs and cannot use: its own, or the only one of the interface.
+func (x *exam) unusable() []Finding {
+	needs := func(a netip.Addr) bool {
+		return a == x.addr.WithZone("") || !x.addr.IsValid() && !x.local().IsValid() && !a.IsLinkLocalUnicast()
+	}
+	for _, a := range x.iface.Duplicate {
+		if needs(a) {
+			return failure(fmt.Sprintf("%v has failed duplicate address detection: another host of the link has it", a),
+				"The kernel neither sends nor receives with it.", "give one of the two another address", "")
+		}
+	}
+	for _, a := range x.iface.Tentative {
+		if needs(a) {
+			return warning(fmt.Sprintf("%v is tentative: duplicate address detection has not ended", a),
+				"Opening an adapter waits for up to 3 s.", "wait; it ends only while the interface has carrier", "")
+		}
+	}
+	return nil
 }
 
 func others(n int) string {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/datxdp/datxdp/dat"
 	"github.com/datxdp/datxdp/internal/ianame"
+	"github.com/datxdp/datxdp/internal/route"
 )
 
 // checkRoute looks up the route that the adapter will use. An AF_XDP link sends only through its own interface, even if
@@ -22,17 +23,14 @@ func checkRoute(_ context.Context, x *exam) []Finding {
 	if err != nil {
 		return x.noRoute(err)
 	}
-	x.routed, x.nextHop, x.out = true, x.peerAddr(), x.link
-	if l, err := netlink.LinkByIndex(r.LinkIndex); err == nil {
+	x.routed, x.nextHop, x.out = true, r.Via, x.link
+	if l, err := netlink.LinkByIndex(r.Index); err == nil {
 		x.out = l
 	}
-	if gw, valid := netip.AddrFromSlice(r.Gw); valid {
-		x.nextHop = gw.Unmap()
-	}
 	switch {
-	case r.Type == syscall.RTN_LOCAL:
+	case r.Local:
 		x.loops = true
-		return ok("%v is an address of this host: packets go round in the adapter", x.Peer)
+		return ok("%v is an address of this host: packets do not leave it", x.Peer)
 	case x.nextHop != x.peerAddr():
 		return ok("%v is reached by way of %v", x.Peer, x.nextHop)
 	}
@@ -42,38 +40,13 @@ func checkRoute(_ context.Context, x *exam) []Finding {
 // peerAddr returns the address of the peer as the kernel's tables and commands have it, without a zone.
 func (x *exam) peerAddr() netip.Addr { return x.Peer.WithZone("") }
 
-// route returns the kernel's route to the peer. It makes two requests. The first (FIBMatch) shows whether the routing
-// tables have a route. The second returns the route, but it cannot show whether one exists: if a request names an
-// interface and there is no route, the kernel invents an on-link route.
-func (x *exam) route() (r netlink.Route, err error) {
-	if x.owns(x.peerAddr()) {
-		return netlink.Route{Type: syscall.RTN_LOCAL}, nil
-	}
-	o := &netlink.RouteGetOptions{}
+// route returns the route that packets of the adapter take.
+func (x *exam) route() (route.Found, error) {
+	index := 0
 	if x.kind != ianame.UDP || x.Peer.IsLinkLocalUnicast() {
-		o = &netlink.RouteGetOptions{OifIndex: x.link.Attrs().Index, FIBMatch: true}
+		index = x.link.Attrs().Index
 	}
-	if _, err := netlink.RouteGetWithOptions(x.Peer.AsSlice(), o); err != nil {
-		return r, err
-	}
-	o.FIBMatch = false
-	routes, err := netlink.RouteGetWithOptions(x.Peer.AsSlice(), o)
-	if err != nil {
-		return r, err
-	}
-	if len(routes) == 0 {
-		return r, syscall.ENETUNREACH
-	}
-	return routes[0], nil
-}
-
-func (x *exam) owns(a netip.Addr) bool {
-	for _, mine := range x.addrs {
-		if a == mine {
-			return true
-		}
-	}
-	return false
+	return route.Find(index, x.local(), x.peerAddr())
 }
 
 func (x *exam) noRoute(err error) []Finding {
@@ -82,7 +55,7 @@ func (x *exam) noRoute(err error) []Finding {
 			"An adapter sends through its own interface.", fmt.Sprintf("use %s, or add a route", other),
 			fmt.Sprintf("datbench doctor --ia %s:%s --peer %v", x.kind, other, x.Peer))
 	}
-	if !noWay(err) {
+	if !errors.Is(err, route.ErrUnreachable) {
 		return x.routeUnread(err)
 	}
 	return failure(fmt.Sprintf("no route leads to %v through %s", x.Peer, x.name()), "Nothing can be sent to it.",
@@ -93,15 +66,6 @@ func (x *exam) noRoute(err error) []Finding {
 func (x *exam) routeUnread(err error) []Finding {
 	return failure(fmt.Sprintf("the route to %v cannot be read: %v", x.Peer, err), "",
 		"ask the kernel by hand, and mend what it says", fmt.Sprintf("ip route get %v oif %s", x.peerAddr(), x.name()))
-}
-
-func noWay(err error) bool {
-	for _, none := range []syscall.Errno{syscall.ENETUNREACH, syscall.EHOSTUNREACH, syscall.EACCES, syscall.EINVAL, syscall.ENETDOWN, syscall.ESRCH} {
-		if errors.Is(err, none) {
-			return true
-		}
-	}
-	return false
 }
 
 // resolved is the set of neighbour states in which the MAC address is known.
@@ -121,6 +85,10 @@ func checkNeighbour(ctx context.Context, x *exam) []Finding {
 	if ctx.Err() != nil {
 		return nil // the neighbour had no time to answer
 	}
+	if x.forbidden && x.kind == ianame.UDP {
+		x.linked = true // nothing was sent, so nothing is known about the neighbour
+		return x.forbids()
+	}
 	asks := "ARP"
 	if x.nextHop.Is6() {
 		asks = "neighbour discovery"
@@ -130,12 +98,41 @@ func checkNeighbour(ctx context.Context, x *exam) []Finding {
 		"check the address, and that the interface of that host is up; on it, run: datbench doctor", "")
 }
 
+// forbids reports that a rule of this host drops what the adapter sends.
+func (x *exam) forbids() []Finding {
+	return failure(fmt.Sprintf("a rule of this host forbids to send to UDP port %d of %v", x.Port, x.Peer),
+		"Its packet filter drops the packets of kernel UDP before they leave. AF_XDP passes it by.",
+		"let the port through, as with", as(fmt.Sprintf("iptables -I OUTPUT -p udp --dport %d -j ACCEPT", x.Port)))
+}
+
+// hop resolves the next hop as an adapter over AF_XDP does. It returns nil for kernel UDP, and without the privilege.
+func (x *exam) hop() (h *route.Hop, closeTable func()) {
+	if x.kind == ianame.UDP {
+		return nil, func() {}
+	}
+	t, err := route.Open(x.link.Attrs().Index)
+	if err != nil {
+		return nil, func() {}
+	}
+	if h, err = t.Resolve(x.local(), x.peerAddr(), neighbourLimit); err != nil {
+		h = nil
+	}
+	return h, func() { _ = t.Close() } // it has nothing to flush
+}
+
 // neighbour waits until the kernel has resolved the next hop, or neighbourLimit is over.
 func (x *exam) neighbour(ctx context.Context) (n netlink.Neigh) {
 	ctx, cancel := context.WithTimeout(ctx, neighbourLimit)
 	defer cancel()
-	nudge(x.local(), netip.AddrPortFrom(x.Peer, x.Port))
+	x.forbidden = errors.Is(nudge(x.local(), netip.AddrPortFrom(x.Peer, x.Port)), syscall.EPERM)
+	hop, closeTable := x.hop()
+	defer closeTable()
 	for {
+		if hop != nil {
+			if mac, ok := hop.MAC(); ok {
+				return netlink.Neigh{State: netlink.NUD_REACHABLE, HardwareAddr: mac[:]}
+			}
+		}
 		list, err := netlink.NeighList(x.out.Attrs().Index, 0)
 		for _, n = range list {
 			a, valid := netip.AddrFromSlice(n.IP)
@@ -156,6 +153,10 @@ func checkReach(ctx context.Context, x *exam) []Finding {
 	x.probe.run(ctx, x)
 	at := netip.AddrPortFrom(x.Peer, x.Port)
 	switch {
+	case x.forbidden && x.kind == ianame.UDP:
+		return x.forbids()
+	case x.forbidden:
+		return info("whether an adapter answers at %v cannot be heard: a rule of this host forbids kernel UDP to send to the port. AF_XDP passes it by", at)
 	case x.probe.adapter:
 		return ok("an adapter answers at %v", at)
 	case ctx.Err() != nil && !x.probe.refused:

@@ -61,14 +61,16 @@ func (p *probe) ask(ctx context.Context, local netip.Addr, at netip.AddrPort) {
 	}
 }
 
-// nudge sends one byte, which every adapter ignores. It makes the kernel resolve the neighbour.
-func nudge(local netip.Addr, at netip.AddrPort) {
+// nudge sends one byte, which every adapter ignores. It makes the kernel resolve the neighbour. The error is EPERM if a
+// rule of this host drops the packet.
+func nudge(local netip.Addr, at netip.AddrPort) error {
 	c, err := dial(local, at)
 	if err != nil {
-		return
+		return err
 	}
 	defer c.Close()
-	_, _ = c.Write([]byte{0}) // a failure shows as a neighbour that stays unresolved
+	_, err = c.Write([]byte{0})
+	return err
 }
 
 func dial(local netip.Addr, at netip.AddrPort) (*net.UDPConn, error) {

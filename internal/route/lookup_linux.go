@@ -1,7 +1,6 @@
 package route
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -51,13 +50,8 @@ func wayOf(dst netip.Addr, r *netlink.Route) way {
 
 // lookupError distinguishes "no route" from a failed request.
 func (t *Table) lookupError(dst netip.Addr, err error) error {
-	for _, none := range []syscall.Errno{
-		syscall.ENETUNREACH, syscall.EHOSTUNREACH, syscall.EACCES, syscall.EINVAL,
-		syscall.ENODEV, syscall.ENETDOWN, syscall.ESRCH, syscall.EAFNOSUPPORT, syscall.EPERM,
-	} {
-		if errors.Is(err, none) {
-			return fmt.Errorf("route: resolve %v on %s: %w (%w)", dst, t.Interface().Name, ErrUnreachable, err)
-		}
+	if isUnreachable(err) {
+		return fmt.Errorf("route: resolve %v on %s: %w (%w)", dst, t.Interface().Name, ErrUnreachable, err)
 	}
 	return fmt.Errorf("route: resolve %v on %s: %w", dst, t.Interface().Name, err)
 }
