@@ -44,7 +44,7 @@ func (c *config) jobFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&c.Full, "full", false, "measure more, in about 40 seconds: see above")
 	f.Var(&c.Churn, "churn", "bytes of heap in the churn row of --full (default 1 GiB)")
-	f.BoolVar(&c.Realtime, "realtime", true, "in that row, over XDP, both measuring threads run at real-time\npriority (SCHED_FIFO)")
+	f.BoolVar(&c.Realtime, "realtime", true, "in that row, over XDP, both measuring threads run at real-time\npriority (SCHED_RR)")
 	f.BoolVar(&c.Secure, "secure", false, "also measure the DAT rows in secure mode, with new keys: send+aes, ...")
 	f.StringVar(&c.Transport, "transport", c.Transport, "`kind` of link: xdp, udp, or auto: xdp where this host can, and rows\nover udp beside it")
 	f.StringSliceVar(&c.Ops, "op", nil, "only these `rows`:\n"+strings.Join(plan.RowOps, ", "))
@@ -62,7 +62,7 @@ func (c *config) adapterFlags(cmd *cobra.Command) {
 	f.Var((*fileName)(&c.Key), "key", "`file` with the private key of this host, which datbench keygen makes:\nsecure mode")
 	f.Var((*fileName)(&c.Peers), "peers", "`file` with the public keys of the peers, for secure mode")
 	f.Var(&c.CPUs, "cpu", "CPUs that this side's measuring thread may run on, as in 2 or 0,4-7")
-	f.BoolVar(&c.Realtime, "realtime", false, "measure at real-time priority (SCHED_FIFO) on this side; leave another CPU\nfor the other threads")
+	f.BoolVar(&c.Realtime, "realtime", false, "measure at real-time priority (SCHED_RR) on this side; leave another CPU\nfor the other threads")
 	completeFunc(cmd, "ia", adapterNames)
 }
 

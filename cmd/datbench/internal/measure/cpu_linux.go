@@ -25,8 +25,11 @@ func OwnCPUs() (*plan.CPUList, error) {
 	return l, nil
 }
 
-// GoRealtime gives the calling thread real-time priority (sched(7), SCHED_FIFO) until the function release is called.
+// GoRealtime gives the calling thread real-time priority (sched(7), SCHED_RR) until the function release is called.
 // The calling goroutine must be locked to its thread.
+//
+// The class is not SCHED_FIFO: a goroutine of the runtime that spins on the thread without yielding, as the background
+// sweeper may (golang/go#76353), would then keep other real-time threads from the processor for ever.
 //
 // System calls: sched_getattr, sched_setattr.
 func GoRealtime() (release func(), err error) {
@@ -34,9 +37,9 @@ func GoRealtime() (release func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("--realtime: sched_getattr: %w", err)
 	}
-	first := &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1, Flags: unix.SCHED_FLAG_RESET_ON_FORK}
+	first := &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: 1, Flags: unix.SCHED_FLAG_RESET_ON_FORK}
 	if err := unix.SchedSetAttr(0, first, 0); err != nil {
-		return nil, fmt.Errorf("--realtime: sched_setattr to SCHED_FIFO: %w; run as root or with CAP_SYS_NICE, or give --realtime=false", err)
+		return nil, fmt.Errorf("--realtime: sched_setattr to SCHED_RR: %w; run as root or with CAP_SYS_NICE, or give --realtime=false", err)
 	}
 	return func() { _ = unix.SchedSetAttr(0, before, 0) }, nil // restores a value that the kernel had accepted
 }

@@ -58,7 +58,7 @@ func TestRealtime(t *testing.T) {
 	}
 	during := policy()
 	release()
-	if after := policy(); during != unix.SCHED_FIFO || after != before {
+	if after := policy(); during != unix.SCHED_RR || after != before {
 		t.Errorf("policies %d, %d, %d", before, during, after)
 	}
 	labtest.WithCaps(t, nil, func() {
