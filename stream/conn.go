@@ -317,7 +317,8 @@ func (c *Conn) free() {
 	s.release()
 }
 
-// CloseWrite ends the sending direction: the peer reads io.EOF after the last byte. Reading goes on.
+// CloseWrite ends the sending direction: the peer reads io.EOF after the last byte. Reading goes on. A blocked Write
+// returns an error.
 func (c *Conn) CloseWrite() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -328,6 +329,7 @@ func (c *Conn) CloseWrite() error {
 		return c.opError("close", c.cause)
 	}
 	c.out.end = true
+	c.interrupt(&c.write)
 	c.flush()
 	c.watchIfDue()
 	return nil

@@ -1,121 +1,129 @@
 package stream
 
-import "io"
+import (
+	"io"
+	"sync"
+)
 
-// WriteTo implements io.WriterTo: it passes what arrives to w until the end of the stream, straight from the receive
-// ring. It returns nil at the end. io.Copy calls it. A Close meanwhile does not wait for w.
+// pieces has buffers for the bytes between a stream and a reader or writer.
+var pieces = sync.Pool{New: func() any { return new([pieceSize]byte) }}
+
+// WriteTo implements io.WriterTo: it passes what arrives to w until the end of the stream. It returns nil at the end.
+// io.Copy calls it. While w takes its bytes, other calls of the stream go on: a Close meanwhile does not wait for w, and
+// a Read gets the bytes that follow. Bytes that w has not taken are lost.
 func (c *Conn) WriteTo(w io.Writer) (n int64, err error) {
-	c.reading.Lock()
-	defer c.reading.Unlock()
-	for took := 0; ; {
-		p, err := c.peek(took)
-		if err != nil {
+	for {
+		if err := c.awaitBytes(); err != nil {
 			if err == io.EOF {
 				err = nil
 			}
 			return n, err
 		}
-		took, err = w.Write(p)
-		took = max(0, min(took, len(p)))
+		took, err := c.passTo(w)
 		n += int64(took)
-		if err == nil && took < len(p) {
-			err = io.ErrShortWrite
-		}
 		if err != nil {
-			c.taken(took)
 			return n, err
 		}
 	}
 }
 
-// peek frees the room of the last n bytes, waits for more, and returns some of them. They stay in the ring.
-func (c *Conn) peek(n int) ([]byte, error) {
+// awaitBytes waits until bytes have arrived. While it waits, a WriteTo holds no buffer.
+func (c *Conn) awaitBytes() error {
+	c.reading.Lock()
+	defer c.reading.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.handOver(&c.read)
-	c.skip(n)
-	if err := c.arrival(1); err != nil {
-		return nil, err
-	}
-	b := &c.in
-	in, offset, k := b.span(b.consumed, min(b.received, b.consumed+pieceSize))
-	return in.buf[offset : offset+k], nil
+	return c.arrival(1)
 }
 
-// taken frees the room of n bytes.
-func (c *Conn) taken(n int) {
+// passTo passes bytes that have arrived to w. It passes none if another call has read them.
+func (c *Conn) passTo(w io.Writer) (took int, err error) {
+	b := pieces.Get().(*[pieceSize]byte)
+	defer pieces.Put(b)
+	k := c.arrived(b[:])
+	if k == 0 {
+		return 0, nil
+	}
+	took, err = w.Write(b[:k])
+	took = max(0, min(took, k))
+	if err == nil && took < k {
+		err = io.ErrShortWrite
+	}
+	return took, err
+}
+
+// arrived reads bytes that have arrived, and does not wait.
+func (c *Conn) arrived(p []byte) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.skip(n)
-	c.handOver(&c.read)
-}
-
-// skip frees the room of n bytes, unless the stream was closed meanwhile. mu is held.
-func (c *Conn) skip(n int) {
-	if !c.closed {
-		c.consume(n)
-		c.flush()
+	defer c.handOver(&c.read)
+	if c.closed {
+		return 0
 	}
+	return c.take(p)
 }
 
-// ReadFrom implements io.ReaderFrom: it sends what r returns until io.EOF. The reader stores its bytes in the send ring.
-// io.Copy and bufio.Writer call it. A Close meanwhile does not wait for r.
+// ReadFrom implements io.ReaderFrom: it sends what r returns until io.EOF. io.Copy and bufio.Writer call it. While r
+// returns its bytes, other calls of the stream go on: a Close meanwhile does not wait for r, and a Write sends its bytes.
 func (c *Conn) ReadFrom(r io.Reader) (n int64, err error) {
-	c.writing.Lock()
-	defer c.writing.Unlock()
-	for k, full := 0, false; ; {
-		p, err := c.lend(k, full)
-		if err != nil {
-			return n, err
-		}
-		k, err = r.Read(p)
-		k = max(0, min(k, len(p)))
-		full = k == len(p)
-		n += int64(k)
-		if err != nil {
-			c.settle(k)
-			if err == io.EOF {
-				err = nil
+	var b readBuffer
+	defer b.free()
+	for {
+		p, err := b.from(r)
+		if len(p) > 0 {
+			sent, werr := c.Write(p)
+			n += int64(sent)
+			if werr != nil {
+				return n, werr
 			}
+		}
+		if err == io.EOF {
+			return n, nil
+		}
+		if err != nil {
 			return n, err
 		}
 	}
 }
 
-// lend sends n bytes of the memory that it lent before, waits for room in the send ring, and lends some of it. If full
-// is true, it lends more than the last time, as far as memory allows.
-func (c *Conn) lend(n int, full bool) ([]byte, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	defer c.handOver(&c.write)
-	c.commit(n)
-	b := &c.out
-	want := 1
-	if full {
-		want = b.room() + 1
-	}
-	if err := c.vacancy(want); err != nil {
-		return nil, err
-	}
-	b.lent = true
-	in, offset, k := b.span(b.wrote, min(b.limit(b.done), b.wrote+pieceSize))
-	return in.buf[offset : offset+k], nil
+// readBuffer is the buffer of a ReadFrom. It begins with minCopy bytes. A reader that fills it gets the next larger one,
+// so that a slow reader, for which a ReadFrom may wait all day, holds little memory.
+type readBuffer struct {
+	buf    []byte
+	pooled *[pieceSize]byte // buf is its memory, which belongs to pieces; nil for a smaller buffer
+	full   bool             // the last read has filled buf
 }
 
-// settle sends n bytes of the memory that was lent.
-func (c *Conn) settle(n int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.commit(n)
-	c.handOver(&c.write)
+const (
+	minCopy    = 2 << 10 // bytes
+	copyGrowth = 4
+)
+
+// from reads from r once, and returns what it has read.
+func (b *readBuffer) from(r io.Reader) ([]byte, error) {
+	if b.buf == nil || b.full && b.pooled == nil {
+		b.grow()
+	}
+	n, err := r.Read(b.buf)
+	n = max(0, min(n, len(b.buf)))
+	b.full = n == len(b.buf)
+	return b.buf[:n], err
 }
 
-// commit ends the loan of memory and sends n bytes of it, unless the sending direction was closed meanwhile. mu is held.
-func (c *Conn) commit(n int) {
-	c.out.lent = false
-	if !c.closed && !c.out.end {
-		c.out.wrote += uint64(n)
-		c.flush()
+func (b *readBuffer) grow() {
+	size := max(minCopy, copyGrowth*len(b.buf))
+	if size < pieceSize {
+		b.buf = make([]byte, size)
+		return
+	}
+	b.pooled = pieces.Get().(*[pieceSize]byte)
+	b.buf = b.pooled[:]
+}
+
+func (b *readBuffer) free() {
+	if b.pooled != nil {
+		pieces.Put(b.pooled)
 	}
 }
 

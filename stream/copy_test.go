@@ -8,7 +8,11 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"os"
+	"runtime"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/datxdp/datxdp/dat"
 	"github.com/datxdp/datxdp/internal/simlink"
@@ -85,7 +89,7 @@ type slow struct {
 func (s *slow) Read(p []byte) (int, error) { return s.Reader.Read(p[:min(len(p), s.n)]) }
 
 // TestCopyFails: an error of the reader or the writer ends the copy, with the number of bytes until then. Bytes that the
-// writer has not taken stay in the stream.
+// writer has not taken are lost, as those of a TCP connection are.
 func TestCopyFails(t *testing.T) {
 	a, b := sim(t, simlink.Config{})
 	x, y := newPair(t, a, b)
@@ -99,7 +103,8 @@ func TestCopyFails(t *testing.T) {
 	if n, err := y.WriteTo(&failing{take: 3}); n != 3 || !errors.Is(err, errFailing) {
 		t.Errorf("WriteTo: %d, %v", n, err)
 	}
-	if _, err := io.ReadFull(y, got[:1]); err != nil || got[0] != 'f' {
+	write(t, x, "g")
+	if _, err := io.ReadFull(y, got[:1]); err != nil || got[0] != 'g' {
 		t.Errorf("read %q, %v", got[:1], err)
 	}
 }
@@ -152,4 +157,84 @@ func (g *gate) Write(p []byte) (int, error) {
 	g.entered <- struct{}{}
 	<-g.leave
 	return len(p), nil
+}
+
+// TestBesideCopy: while a WriteTo waits for its writer and a ReadFrom for its reader, Read and Write of the same stream
+// move bytes, and return at their deadline and at Close.
+func TestBesideCopy(t *testing.T) {
+	eachLink(t, func(t *testing.T, a, b *dat.IA) {
+		x, y := newPair(t, a, b)
+		in, out := newGate(), newGate()
+		var copies sync.WaitGroup
+		defer copies.Wait()
+		defer close(in.leave)
+		defer close(out.leave)
+		write(t, x, "taken by the writer")
+		copies.Go(func() { _, _ = y.WriteTo(in) })
+		copies.Go(func() { _, _ = y.ReadFrom(out) })
+		<-in.entered
+		<-out.entered
+		const size = 3 << 20 // more than the rings have room for
+		transfer(t, x, y, size)
+		transfer(t, y, x, size)
+		calls := map[string]func() error{
+			"Read":  func() error { _, err := y.Read(make([]byte, 1)); return err },
+			"Write": func() error { return fill(y) },
+		}
+		check(t, y.SetDeadline(time.Now().Add(20*time.Millisecond)))
+		for name, call := range calls {
+			if err := soon(t, name, call); !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("%s after its deadline: %v", name, err)
+			}
+		}
+		check(t, y.SetDeadline(time.Time{}))
+		ended := make(chan error, len(calls))
+		for _, call := range calls {
+			go func() { ended <- call() }()
+		}
+		for blocked := false; !blocked; runtime.Gosched() {
+			y.mu.Lock()
+			blocked = y.read.blocked && y.write.blocked
+			y.mu.Unlock()
+		}
+		check(t, y.SetLinger(0))
+		if err := soon(t, "Close", y.Close); err != nil {
+			t.Error(err)
+		}
+		for range calls {
+			if err := soon(t, "a call after Close", func() error { return <-ended }); !errors.Is(err, net.ErrClosed) {
+				t.Errorf("blocked at Close: %v", err)
+			}
+		}
+	})
+}
+
+// transfer sends zeros from x to y.
+func transfer(t *testing.T, x, y *Conn, size int) {
+	t.Helper()
+	done := make(chan error, 1)
+	go func() {
+		_, err := x.Write(make([]byte, size))
+		done <- err
+	}()
+	if _, err := io.ReadFull(y, make([]byte, size)); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// soon returns the result of a call that must not block.
+func soon(t *testing.T, name string, call func() error) error {
+	t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- call() }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(5 * time.Second):
+		t.Fatalf("%s blocks", name)
+		return nil
+	}
 }

@@ -43,7 +43,6 @@
 // Each end of a stream has a send ring and a receive ring of registered memory. Write copies bytes into the send ring,
 // and the stream moves them into the receive ring of the peer with RDMA writes. The immediate data of an RDMA write
 // tells the peer that bytes have arrived, and Read copies them out. The caller's memory is free when a call returns.
-// ReadFrom and WriteTo, which io.Copy calls, let a reader fill the send ring, and a writer take from the receive ring.
 //
 // The window is the number of bytes that the peer's receive ring has room for. When the peer's Read has freed room, a
 // credit from the peer enlarges the window. The immediate data of the peer's writes carries the credit. If the peer
@@ -59,8 +58,8 @@
 // adapter has several queues.
 //
 // Each stream has a protection zone of its own, so a peer can write only into the receive ring of its own stream. It can
-// change bytes there until they are consumed. So a program that does not trust the peer must not check bytes in place,
-// with Peek or in the writer of WriteTo, and use them afterwards: it copies them first. Read copies.
+// change bytes there until they are consumed. So a program that does not trust the peer must not check the bytes of Peek
+// in place and use them afterwards: it copies them first. Read and WriteTo copy.
 //
 // # Batching
 //

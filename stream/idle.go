@@ -127,7 +127,7 @@ func (c *Conn) tidied() bool {
 
 // shrink frees the send ring, and replaces the receive ring by one of the first size, if they are empty.
 func (c *Conn) shrink() {
-	if b := &c.out; b.done == b.wrote && !b.growing() && !b.lent {
+	if b := &c.out; b.done == b.wrote && !b.growing() {
 		c.freeRing(b.first)
 		b.first = ring{}
 	}

@@ -44,7 +44,6 @@ type outbox struct {
 
 	announce   bool // the announcement of a ring is due
 	end, ended bool // the end is asked for; it is posted
-	lent       bool // the memory after wrote is lent to the reader of a ReadFrom
 	slots      uint // bit set of the free slots for control messages
 }
 

@@ -78,7 +78,7 @@ func (c *Conn) ready(b *blocker) bool {
 	case &c.read:
 		return c.in.received > c.in.consumed || c.in.ended || c.closed
 	case &c.write:
-		return c.out.room() > 0 || c.closed
+		return c.out.room() > 0 || c.out.end || c.closed
 	default:
 		return c.out.acknowledged()
 	}
