@@ -3,7 +3,6 @@ package stream
 import (
 	"math/bits"
 	"net"
-	"os"
 	"sync"
 	"time"
 
@@ -31,8 +30,9 @@ type Conn struct {
 	mu     sync.Mutex // guards the fields below
 	phase  phase
 	cause  error // why the stream has ended: io.EOF if the peer has closed it
-	closed bool  // Close was called
-	linger time.Duration
+	opened bool  // the connection was established
+	life   life
+	linger time.Duration // how long Close waits for acknowledgements; negative for the default
 	usage
 	in      inbox
 	out     outbox
@@ -59,7 +59,7 @@ var epAttr = dat.EPAttr{MaxRecvDTOs: recvSlots, MaxRequestDTOs: maxMessages + ma
 
 // newConn makes an unconnected stream, which belongs to the caller.
 func (s *stack) newConn(remote *net.TCPAddr) (c *Conn, err error) {
-	c = &Conn{stack: s, remote: remote, linger: defaultLinger}
+	c = &Conn{stack: s, remote: remote, linger: -1}
 	c.slots = make([]byte, (recvSlots+maxControls)*controlSize)
 	c.out.slots = allSlots
 	c.agent = c.proceed
@@ -178,7 +178,9 @@ func (c *Conn) transferred(ev *dat.Event) (err error) {
 			return err
 		}
 		c.used = true
-		c.enlarge()
+		if !c.closed() {
+			c.enlarge()
+		}
 	case dat.DTOReceive:
 		m, err := parseControl(c.slots[ev.Cookie*controlSize:][:ev.Length])
 		if err != nil {
@@ -231,124 +233,9 @@ func (c *Conn) established(private []byte) (err error) {
 			return err
 		}
 	}
-	c.phase = open
+	c.phase, c.opened = open, true
 	return nil
 }
-
-// Close ends the stream in both directions. It waits until the peer has acknowledged what was written, at most for the
-// linger time (SetLinger); the peer then reads io.EOF. Blocked calls return net.ErrClosed.
-func (c *Conn) Close() error {
-	if err := c.shut(); err != nil {
-		return c.opError("close", err)
-	}
-	err := c.finish()
-	c.free()
-	return err
-}
-
-// shut makes all other calls fail, now and later.
-func (c *Conn) shut() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return net.ErrClosed
-	}
-	c.closed = true
-	c.interrupt(&c.read)
-	c.interrupt(&c.write)
-	return nil
-}
-
-// finish sends what is left and the end, and waits for the acknowledgement. Then it waits until no other call is in the
-// event dispatcher. A ReadFrom or WriteTo that waits for its reader or writer does not delay Close: when it goes on, it
-// finds the stream closed.
-func (c *Conn) finish() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	err := c.deliver()
-	c.closing.deadline = time.Time{}
-	for c.closing.blocked = true; c.leader != nil; {
-		c.follow(&c.closing)
-	}
-	return err
-}
-
-// deliver is finish for what was written.
-func (c *Conn) deliver() error {
-	c.closing.deadline = time.Now().Add(c.linger)
-	c.out.end = c.linger > 0
-	for c.out.end && c.phase != ended && !c.out.acknowledged() {
-		c.drain()
-		c.flush()
-		if c.out.acknowledged() {
-			break
-		}
-		if c.closing.expired() {
-			return c.opError("close", os.ErrDeadlineExceeded)
-		}
-		c.await(&c.closing)
-	}
-	return nil
-}
-
-// free frees everything of the connection. Nothing blocks in it any more.
-func (c *Conn) free() {
-	s := c.stack
-	s.forget(c)
-	c.unwatch()
-	if c.ep != nil {
-		_ = c.ep.Free()
-	}
-	if c.evd != nil {
-		_ = c.evd.Free()
-	}
-	if c.cno != nil {
-		_ = c.cno.Free()
-	}
-	if c.slotMem != nil {
-		_ = c.slotMem.Free()
-	}
-	for _, r := range []ring{c.in.first, c.in.second, c.in.announced, c.out.first, c.out.second} {
-		c.freeRing(r)
-	}
-	if c.pz != nil {
-		_ = c.pz.Free()
-	}
-	s.release()
-}
-
-// CloseWrite ends the sending direction: the peer reads io.EOF after the last byte. Reading goes on. A blocked Write
-// returns an error.
-func (c *Conn) CloseWrite() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case c.closed:
-		return c.opError("close", net.ErrClosed)
-	case c.phase == ended:
-		return c.opError("close", c.cause)
-	}
-	c.out.end = true
-	c.interrupt(&c.write)
-	c.flush()
-	c.watchIfDue()
-	return nil
-}
-
-// SetLinger sets the longest time in seconds that Close waits for the peer's acknowledgement. With 0, Close drops what
-// is not acknowledged, and the peer's Read fails. A negative number restores the default of 5 seconds. The signature is
-// that of net.TCPConn.SetLinger.
-func (c *Conn) SetLinger(sec int) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.linger = time.Duration(sec) * time.Second
-	if sec < 0 {
-		c.linger = defaultLinger
-	}
-	return nil
-}
-
-const defaultLinger = 5 * time.Second
 
 // LocalAddr implements net.Conn. It returns a *net.TCPAddr, because libraries expect one.
 func (c *Conn) LocalAddr() net.Addr { return c.local }

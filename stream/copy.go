@@ -58,7 +58,7 @@ func (c *Conn) arrived(p []byte) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.handOver(&c.read)
-	if c.closed {
+	if c.closed() {
 		return 0
 	}
 	return c.take(p)

@@ -138,7 +138,7 @@ func (s *stack) dial(ctx context.Context, remote *net.TCPAddr, how dat.ConnectCo
 	c.active = true
 	if err = c.establish(ctx, how); err != nil {
 		c.mu.Lock()
-		c.closed = true
+		c.life = freed
 		c.mu.Unlock()
 		c.free()
 		return nil, err
@@ -165,7 +165,7 @@ func (c *Conn) establish(ctx context.Context, how dat.ConnectConfig) (err error)
 	defer c.mu.Unlock()
 	for {
 		switch {
-		case c.phase == open:
+		case c.opened: // what has come since, the end too, is for the first Reads
 			return nil
 		case c.phase == ended:
 			return c.cause

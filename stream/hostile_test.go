@@ -209,6 +209,7 @@ func (hc *hostileCase) try(t testing.TB, acts ...byte) {
 
 // left reports what the streams have left behind.
 func (hc *hostileCase) left(t testing.TB) {
+	check(t, Drain(t.Context()))
 	if n := hc.l.stack.memory.total(); n != 0 {
 		t.Errorf("rings have %d bytes too many", n)
 	}

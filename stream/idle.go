@@ -13,7 +13,7 @@ const hurryInterval = 100 * time.Millisecond
 // idling is the part of a stack that takes the memory of large rings from idle streams. stack.mu guards the fields.
 // One timer serves all streams. It runs only while untidy has streams.
 type idling struct {
-	untidy   map[*Conn]struct{} // streams with a ring that an idle stream does not have
+	untidy   map[*Conn]struct{} // streams with a ring that an idle stream does not have, and orphans
 	timer    *time.Timer
 	interval time.Duration // tidyInterval, except in tests
 	looking  bool          // the stack looks now
@@ -25,6 +25,7 @@ type idling struct {
 type usage struct {
 	used   bool // bytes have moved since the stack last looked (see stack.tidy)
 	untidy bool // in stack.untidy
+	moved  move // of an orphan
 }
 
 // keepTidy makes the stack look at a stream until its rings are those of an idle stream. Conn.mu is held.
@@ -80,7 +81,9 @@ func (s *stack) tidy() {
 	s.looking, s.short = true, false
 	s.mu.Unlock()
 	for _, c := range s.appendTo(nil, s.untidy) {
-		c.tidy(short)
+		if c.tidy(short) {
+			c.free()
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,15 +99,23 @@ func (s *stack) tidy() {
 }
 
 // tidy shrinks the rings of a stream that has not been used since the last call. If memory is short, it shrinks those of
-// addresses that use up their share, too. Bytes in a ring keep it as it is.
-func (c *Conn) tidy(short bool) {
+// addresses that use up their share, too. Bytes in a ring keep it as it is. If the peer of an orphan takes nothing any
+// more, tidy returns true, and the caller frees the orphan, which resets it.
+func (c *Conn) tidy(short bool) (over bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
-		return
+	switch c.life {
+	case closing, freed:
+		return false
+	case orphan:
+		if over = c.stuck(time.Now()); over {
+			c.adopt()
+		}
+		return over
+	case inUse:
 	}
 	c.drain() // the peer may have shrunk its ring
-	if !c.used || short && c.stack.memory.short(c.peer()) {
+	if !c.used || short && c.stack.memory.short(c.peer(), maxRing) {
 		c.shrink()
 	}
 	c.used = false
@@ -116,6 +127,7 @@ func (c *Conn) tidy(short bool) {
 		delete(c.stack.untidy, c)
 		c.stack.mu.Unlock()
 	}
+	return false
 }
 
 // tidied reports whether the rings of this end are those of an idle stream.

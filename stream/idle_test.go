@@ -159,7 +159,7 @@ func TestMemoryShort(t *testing.T) {
 }
 
 // total returns the bytes by which all rings have grown.
-func (m *memory) total() int {
+func (m *quota) total() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.used
@@ -242,7 +242,7 @@ func TestMemoryShares(t *testing.T) {
 // If 16 networks, such as those of an IPv6 /60, take as much ring memory as they can, an address of another network finds
 // enough for the first growths of its rings.
 func TestMemoryForNewcomer(t *testing.T) {
-	var m memory
+	m := memoryQuota()
 	for n := range 16 {
 		for host := range 100 {
 			for m.take(netip.AddrFrom16([16]byte{0: 0x20, 1: 1, 7: byte(n), 15: byte(host)}), minRing) {

@@ -3,7 +3,6 @@ package stream
 import (
 	"errors"
 	"net/netip"
-	"sync"
 
 	"github.com/datxdp/datxdp/dat"
 )
@@ -19,73 +18,12 @@ const (
 
 var errMemory = errors.New("the rings of this adapter's streams may not grow any further")
 
-// memory counts the bytes by which rings have grown.
-type memory struct {
-	mu   sync.Mutex // guards the fields below
-	used int
-	of   map[netip.Prefix]int // by addresses and networks
+// memoryQuota returns the quota of the bytes by which the rings of an adapter grow.
+func memoryQuota() quota {
+	return quota{limit: maxMemory, address: memoryShare, network: memoryNetwork}
 }
 
-// owners returns the prefixes to which the rings of a peer belong.
-func owners(peer netip.Addr) (address, network netip.Prefix) {
-	peer = peer.Unmap()
-	bits := 64
-	if peer.Is4() {
-		bits = 24
-	}
-	network, _ = peer.Prefix(bits) // the bits are valid
-	return netip.PrefixFrom(peer.WithZone(""), peer.BitLen()), network
-}
-
-// fits reports whether the rings of a peer may grow by n bytes. mu is held.
-func (m *memory) fits(peer netip.Addr, n int) bool {
-	address, network := owners(peer)
-	free := maxMemory - m.used - n
-	return m.of[address]+n <= free/memoryShare && m.of[network]+n <= free/memoryNetwork
-}
-
-// take counts n bytes, if the rings of a peer may grow by so many.
-func (m *memory) take(peer netip.Addr, n int) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if n > 0 && !m.fits(peer, n) {
-		return false
-	}
-	m.add(peer, n)
-	return true
-}
-
-// give returns what take has counted.
-func (m *memory) give(peer netip.Addr, n int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.add(peer, -n)
-}
-
-func (m *memory) add(peer netip.Addr, n int) {
-	if n == 0 {
-		return
-	}
-	if m.of == nil {
-		m.of = map[netip.Prefix]int{}
-	}
-	m.used += n
-	address, network := owners(peer)
-	for _, owner := range []netip.Prefix{address, network} {
-		if m.of[owner] += n; m.of[owner] == 0 {
-			delete(m.of, owner)
-		}
-	}
-}
-
-// short reports whether the rings of a peer have so little to grow that it should give back what it does not need.
-func (m *memory) short(peer netip.Addr) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return !m.fits(peer, maxRing)
-}
-
-// peer returns the address whose share the rings of the stream use.
+// peer returns the address whose shares the stream uses.
 func (c *Conn) peer() netip.Addr { return c.remote.AddrPort().Addr() }
 
 // newRing allocates a ring and registers it. Bytes beyond minRing count toward maxMemory, so that a new stream always

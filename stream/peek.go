@@ -24,7 +24,7 @@ func (c *Conn) Discard(n int) {
 	defer c.reading.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
+	if c.closed() {
 		return // free has run
 	}
 	for n > 0 && c.in.consumed < c.in.received {

@@ -139,7 +139,7 @@ func (c *Conn) vacancy(n int) error {
 // writable returns the error of a Write that cannot store anything.
 func (c *Conn) writable() error {
 	switch {
-	case c.closed:
+	case c.closed():
 		return net.ErrClosed
 	case c.out.end:
 		return errClosedWrite

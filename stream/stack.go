@@ -13,11 +13,12 @@ const listenGrace = time.Millisecond
 
 // stack is an open adapter with its streams and listeners, its users. The last user closes it.
 type stack struct {
-	key    any // in stacks
-	ia     *dat.IA
-	own    bool // close ia with the stack
-	memory memory
-	users  int // guarded by opening
+	key     any // in stacks
+	ia      *dat.IA
+	own     bool  // close ia with the stack
+	memory  quota // of the bytes by which rings grow
+	orphans orphans
+	users   int // guarded by opening
 
 	mu sync.Mutex
 	idling
@@ -41,12 +42,19 @@ func use(name string, ia *dat.IA) (*stack, error) {
 		s.users++
 		return s, nil
 	}
-	s := &stack{key: key, ia: ia, users: 1, idling: idling{untidy: map[*Conn]struct{}{}, interval: tidyInterval}}
+	s := newStack(key, ia)
 	if err := s.open(name); err != nil {
 		return nil, err
 	}
 	stacks[key] = s
 	return s, nil
+}
+
+// newStack returns a stack with one user.
+func newStack(key any, ia *dat.IA) *stack {
+	return &stack{key: key, ia: ia, users: 1, memory: memoryQuota(),
+		orphans: orphans{quota: quota{limit: maxOrphans, address: memoryShare, network: memoryNetwork}},
+		idling:  idling{untidy: map[*Conn]struct{}{}, interval: tidyInterval}}
 }
 
 // open opens the adapter of that name, unless the stack has one.

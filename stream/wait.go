@@ -44,7 +44,7 @@ func (b *blocker) rest() time.Duration {
 // usable returns the error of a call that cannot begin or go on.
 func (c *Conn) usable(b *blocker) error {
 	switch {
-	case c.closed:
+	case c.closed():
 		return net.ErrClosed
 	case b.expired():
 		return os.ErrDeadlineExceeded
@@ -76,9 +76,9 @@ func (c *Conn) ready(b *blocker) bool {
 	}
 	switch b {
 	case &c.read:
-		return c.in.received > c.in.consumed || c.in.ended || c.closed
+		return c.in.received > c.in.consumed || c.in.ended || c.closed()
 	case &c.write:
-		return c.out.room() > 0 || c.out.end || c.closed
+		return c.out.room() > 0 || c.out.end || c.closed()
 	default:
 		return c.out.acknowledged()
 	}
@@ -147,7 +147,7 @@ func (c *Conn) handOver(b *blocker) {
 
 // watchIfDue lets the agent handle the next events if bytes wait to be sent.
 func (c *Conn) watchIfDue() {
-	if due := c.leader == nil && !c.closed && c.phase != ended && !c.out.idle(); due != c.watched {
+	if due := c.leader == nil && c.needsAgent(); due != c.watched {
 		c.watched = due
 		if due {
 			c.watch()
@@ -157,9 +157,19 @@ func (c *Conn) watchIfDue() {
 	}
 }
 
-// watch makes the next event, or a queued one, start the agent. It fails if the adapter is closed: every call then says so.
+// needsAgent reports whether the events of a stream need the agent while no call handles them.
+func (c *Conn) needsAgent() bool {
+	switch c.life {
+	case inUse:
+		return c.phase != ended && !c.out.idle()
+	default:
+		return c.life == orphan
+	}
+}
+
+// watch makes the next event, or a queued one, start the agent. If the adapter is closed, the stream ends.
 func (c *Conn) watch() {
-	_ = c.cno.ModifyAgent(c.agent)
+	c.fail(c.cno.ModifyAgent(c.agent))
 	_ = c.evd.Enable()
 }
 
@@ -169,21 +179,36 @@ func (c *Conn) unwatch() {
 	_ = c.cno.ModifyAgent(nil)
 }
 
-// proceed is the agent. It sends what may leave by now. A trigger starts an agent once: proceed sets it again before it
-// looks for events, so that it misses none.
-func (c *Conn) proceed(*dat.EVD) {
+// proceed is the agent. It sends what may leave by now. The adapter calls it without a dispatcher when it is closed.
+func (c *Conn) proceed(evd *dat.EVD) {
+	if c.step(evd) {
+		c.free()
+	}
+}
+
+// step is proceed, without freeing an orphan that has come to its end: then it returns true. A trigger starts an agent
+// once: step sets it again before it looks for events, so that it misses none.
+func (c *Conn) step(evd *dat.EVD) (over bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed || !c.watched {
-		return
+	if c.life > orphan || !c.watched {
+		return false
 	}
-	_ = c.cno.ModifyAgent(c.agent)
+	if evd == nil {
+		c.fail(dat.ErrAbort)
+	}
+	c.fail(c.cno.ModifyAgent(c.agent))
 	if c.leader != nil { // the call that leads does this
-		return
+		return false
 	}
 	c.drain()
 	c.flush()
+	if c.life == orphan && c.delivered() {
+		c.adopt()
+		return true
+	}
 	c.handOver(nil)
+	return false
 }
 
 // interrupt ends the waiting of a blocked call, which then looks at its condition again.
@@ -208,7 +233,7 @@ func (c *Conn) SetWriteDeadline(t time.Time) error { return c.setDeadline(t, &c.
 func (c *Conn) setDeadline(t time.Time, all ...*blocker) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
+	if c.closed() {
 		return c.opError("set", net.ErrClosed)
 	}
 	for _, b := range all {

@@ -194,6 +194,9 @@ var boundsOf = map[string]string{
 	"maxMemory = 256 << 20":                  "256 MiB",
 	"memoryShare = 4":                        "1/4 of what is free; at most 51 MiB",
 	"memoryNetwork = 2":                      "1/2 of what is free; at most 85 MiB",
+	"maxOrphans = 4096":                      "4096; of one address 819, of one network 1365",
+	"orphanTime = 2 * time.Minute":           "2 min",
+	"unreadTime = 5 * time.Second":           "5 s",
 	"hurryInterval = 100 * time.Millisecond": "10 a second",
 }
 

@@ -51,14 +51,10 @@ func (l *layer) Dial(address raft.ServerAddress, timeout time.Duration) (net.Con
 	return l.keep(l.link.DialContext(ctx, "tcp", string(address)))
 }
 
-// keep adds a connection to the list. Raft closes a connection whose peer does not answer in time, and must not wait in
-// Close until that peer acknowledges what it was sent, so the connection does not linger.
+// keep adds a connection to the list.
 func (l *layer) keep(c net.Conn, err error) (net.Conn, error) {
 	if err != nil {
 		return nil, err
-	}
-	if c, ok := c.(interface{ SetLinger(int) error }); ok {
-		_ = c.SetLinger(0) // fails if the connection has ended
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/datxdp/datxdp/stream"
 )
@@ -39,7 +40,7 @@ func (t *Transport) Listen(ctx context.Context, port uint16) (net.Listener, erro
 	if err != nil {
 		return nil, err // a nil *stream.Listener is not a nil net.Listener
 	}
-	return listener{l}, nil
+	return l, nil
 }
 
 // DialContext connects to address, which is HOST:PORT. Its signature is that of net.Dialer.DialContext.
@@ -49,7 +50,7 @@ func (t *Transport) DialContext(ctx context.Context, network, address string) (n
 		return d.DialContext(ctx, network, address)
 	}
 	d := stream.Dialer{Adapter: t.Adapter}
-	return inBackground(d.DialContext(ctx, network, address))
+	return d.DialContext(ctx, network, address)
 }
 
 // Main is the main function of a program with two ends. It parses the flags: those of the program, of Flags, and --port
@@ -68,16 +69,20 @@ func Main(program string, serve func(ctx context.Context, t *Transport, port uin
 }
 
 // Run runs a program until it has ended or ^C ends its context. It prints an error and exits with status 1 if the
-// program has failed. The program closes its listener and its connections before it returns; the last of them closes
-// the adapter. Run waits until they are closed, which takes up to 5 s; a second ^C ends the program at once.
+// program has failed. The program closes its listener and its connections before it returns. Run waits until the closed
+// connections have delivered their bytes, for at most drainTime; a second ^C ends the program at once.
 func Run(program string, run func(context.Context) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	defer context.AfterFunc(ctx, stop)()
 	err := run(ctx)
-	closing.wait()
+	drain, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	_ = stream.Drain(drain)
 	if err != nil && ctx.Err() == nil {
 		fmt.Fprintf(os.Stderr, "%s: %s\n", program, printableError(err))
 		os.Exit(1)
 	}
 }
+
+const drainTime = 5 * time.Second
