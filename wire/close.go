@@ -278,6 +278,7 @@ func (c *Conn) peerClosed(h *proto.Header, g *proto.Goodbye) {
 		if !c.alive() {
 			return
 		}
+		c.confirmReady()
 	}
 	c.failNamedRequest(g)
 	c.breakReason = givenByPeer(g.Reason)

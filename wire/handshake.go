@@ -143,7 +143,7 @@ func (e *Engine) control(h *proto.Header, bufs []link.Buf, end int) (kept bool) 
 	case proto.Connect:
 		return e.handleConnect(h, body, bufs)
 	case proto.Accept, proto.Reject, proto.Challenge, proto.Versions:
-		e.handleAnswer(h, body, &bufs[0])
+		return e.handleAnswer(h, body, bufs)
 	case proto.Close:
 		return e.handleClose(h, body, bufs)
 	case proto.Closed:
@@ -285,27 +285,49 @@ func (e *Engine) replyHeader(bufs []link.Buf, asked *proto.Header, h *proto.Head
 	e.replyInFrame(bufs, port, 0)
 }
 
-// handleAnswer dispatches the peer's answers to Connect: Accept, Reject, Challenge and Versions.
-func (e *Engine) handleAnswer(h *proto.Header, body []byte, b *link.Buf) {
-	var hi proto.Hello
+// handleAnswer dispatches the peer's answers to Connect: Accept, Reject, Challenge and Versions. It reports whether a
+// reply has taken over the frame.
+func (e *Engine) handleAnswer(h *proto.Header, body []byte, bufs []link.Buf) (kept bool) {
 	c := e.lookup(h.CID)
 	switch {
-	case c == nil, !c.isFromPeer(h, b):
-		e.stats.UnknownConnection++
-		return
-	case !c.awaitsAccept():
-		return // a repeated answer, which acknowledges less than the peer has acknowledged since
+	case c == nil, !c.isFromPeer(h, &bufs[0]):
+		return e.handleUnknownAnswer(h, body, bufs)
+	case !c.awaitsAccept(): // a repeated answer, which acknowledges less than the peer has acknowledged since
 	case h.Ack != c.sent.Una:
 		e.stats.Forged++
-		return
 	case e.secure:
 		c.handleSecureAnswer(h, body)
-		return
+	default:
+		c.handleAnswer(h, body)
+	}
+	return false
+}
+
+// handleUnknownAnswer handles an answer to a Connect of an attempt that this end does not know. An Accept gets Reset, in
+// its own frame and within the limit of stateless replies: its sender would wait for Ready until GiveUp otherwise.
+func (e *Engine) handleUnknownAnswer(h *proto.Header, body []byte, bufs []link.Buf) (kept bool) {
+	e.stats.UnknownConnection++
+	var hi proto.Hello
+	if h.Type != proto.Accept || !hi.Parse(body) || e.isLate(h, &bufs[0]) || !e.mayReply(bufs) {
+		return false
+	}
+	e.stats.Resets++
+	port := e.portOf(h, &hi, e.link.Source(&bufs[0]))
+	out := resetOf(h, e.now)
+	out.Put(bufs[0].Data)
+	e.replyInFrame(bufs, port, 0)
+	return true
+}
+
+// handleAnswer handles an answer to the Connect of this attempt, in plaintext mode.
+func (c *Conn) handleAnswer(h *proto.Header, body []byte) {
+	var hi proto.Hello
+	switch {
 	case h.Type == proto.Versions:
 		c.handleVersions(body)
 		return
 	case !hi.Parse(body):
-		e.stats.BadPackets++
+		c.eng.stats.BadPackets++
 		return
 	}
 	switch h.Type {

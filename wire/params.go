@@ -119,6 +119,9 @@ const (
 	helloRetry    = 5 * time.Millisecond
 	helloRetryMax = 100 * time.Millisecond
 	acceptTries   = 3
+	// lostAcceptWait is the time, in secure mode, in which a requester has to confirm its connection after somebody has
+	// sent a Reset for it. It is longer than a requester takes to read message 2.
+	lostAcceptWait = time.Second
 	// closeTries is the number of Close packets to a silent peer. closeRetry is the time to the first repeat.
 	closeTries = 8
 	closeRetry = 5 * time.Millisecond

@@ -72,9 +72,14 @@ func (e *Engine) handleUnknown(h *proto.Header, bufs []link.Buf) (kept bool) {
 		return false
 	}
 	e.stats.Resets++
-	out := proto.Header{Type: proto.Reset, CID: h.CID, PSN: h.PSN, Ack: h.Ack, TS: e.now.Stamp(), Echo: h.TS, Tag: h.Tag}
+	out := resetOf(h, e.now)
 	e.replyHeader(bufs, h, &out)
 	return true
+}
+
+// resetOf returns the Reset that answers a packet with header h.
+func resetOf(h *proto.Header, now Time) proto.Header {
+	return proto.Header{Type: proto.Reset, CID: h.CID, PSN: h.PSN, Ack: h.Ack, TS: now.Stamp(), Echo: h.TS, Tag: h.Tag}
 }
 
 // handleReset handles a Reset. A Reset names the connection by the ID that the peer has chosen for it. handleReset
@@ -96,6 +101,8 @@ func (e *Engine) handleReset(h *proto.Header, bufs []link.Buf) {
 	}
 	c := e.lookup(h.CID)
 	switch {
+	case c != nil && c.hasSentAccept(h) && e.source(&bufs[0]) == c.peerAddr:
+		c.handleLostAccept()
 	case c == nil || !c.alive(), !c.isOurTag(h.Tag), e.source(&bufs[0]) != c.peerAddr:
 		e.stats.UnknownConnection++
 	case !c.hasSent(h.PSN):
@@ -103,4 +110,22 @@ func (e *Engine) handleReset(h *proto.Header, bufs []link.Buf) {
 	case c.handleLostReport(h.Echo, h.Tag):
 		c.breakDown(StatusTransport, proto.ReasonTimeout)
 	}
+}
+
+// hasSentAccept reports whether a Reset quotes the Accept of this connection, which nothing has confirmed. In secure mode
+// the PSN of the Accept is in its message 2, and the header has 0.
+func (c *Conn) hasSentAccept(h *proto.Header) bool {
+	return c.State() == Accepting && h.Tag == c.peerTag && (h.PSN == c.sent.Nxt || c.eng.secure && h.PSN == 0)
+}
+
+// handleLostAccept handles a Reset that answers Accept: the requester has given up. It needs no challenge, because the
+// requester has not answered Accept, so no packet of it can be newer than the Reset. In secure mode nobody has
+// authenticated the Reset, so a requester that is alive gets lostAcceptWait to confirm the connection.
+func (c *Conn) handleLostAccept() {
+	if c.eng.secure {
+		c.dial.deadline = min(c.dial.deadline, c.eng.now.Add(lostAcceptWait))
+		c.setDeadline(c.dial.deadline)
+		return
+	}
+	c.end(KindAcceptFailed, StatusFlushed)
 }

@@ -138,14 +138,19 @@ func (c *Conn) receivePacket(h *proto.Header, bufs []link.Buf, end int) (kept bo
 	if c.takeAck(h, sack); !c.alive() {
 		return false // the connection was draining and this was the last acknowledgement
 	}
-	if c.State() == Connecting && !c.readyPending && c.sent.Empty() {
-		e.stats.Connects++
-		c.establish()
-	}
+	c.confirmReady()
 	if h.Flags&proto.AckRequest != 0 && c.ack.ask(e.stats.Polls) {
 		c.wantAck()
 	}
 	return c.dispatch(h, bufs, end)
+}
+
+// confirmReady establishes the connection of the active side if the peer has acknowledged Ready.
+func (c *Conn) confirmReady() {
+	if c.State() == Connecting && !c.readyPending && c.sent.Empty() {
+		c.eng.stats.Connects++
+		c.establish()
+	}
 }
 
 // sackOf returns the SACK block of a packet, or nil if the packet has none. It reports false if the block is malformed,
