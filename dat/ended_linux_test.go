@@ -1,6 +1,8 @@
 package dat
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -9,7 +11,7 @@ import (
 )
 
 // TestDeviceEnds detaches the XDP program of an adapter. The connections break, each open of the adapter gets an event,
-// and IA.Err returns the reason. When all opens have been closed, the device can be opened again.
+// IA.Err returns the reason, and IA.Context is done. When all opens have been closed, the device can be opened again.
 func TestDeviceEnds(t *testing.T) {
 	labtest.RequireXDP(t)
 	n := xdpNet{labtest.New(t, lab.Options{})}
@@ -29,6 +31,10 @@ func TestDeviceEnds(t *testing.T) {
 		if err := ia.Err(); err == nil || !strings.Contains(err.Error(), "program was detached") {
 			t.Errorf("the reason is %v", err)
 		}
+		<-ia.Context().Done()
+		if err := context.Cause(ia.Context()); err != ia.Err() {
+			t.Errorf("the cause of the context is %v", err)
+		}
 	}
 	x.expect(EventBroken)
 	if _, err := n.open(0, Options{}); err == nil || !strings.Contains(err.Error(), "program was detached") {
@@ -41,4 +47,7 @@ func TestDeviceEnds(t *testing.T) {
 		t.Error(err)
 	}
 	ok(t, again.Close())
+	if err := context.Cause(again.Context()); !errors.Is(err, ErrAbort) {
+		t.Errorf("the cause of the context of a closed IA is %v", err)
+	}
 }

@@ -2,6 +2,7 @@ package dat
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"log/slog"
 	"sync"
@@ -19,6 +20,8 @@ type IA struct {
 	providers []*provider // providers of AddProvider that opened this IA; each stays in use until the IA is closed
 	peerPort  uint16      // UDP port to which EP.Connect sends
 	log       *slog.Logger
+	ctx       context.Context // done when the IA is closed or the adapter has ended
+	end       context.CancelCauseFunc
 
 	mu     sync.Mutex // guards the fields below and the reference counts of the objects in them
 	closed bool
@@ -39,11 +42,15 @@ func newIA(a *adapter, name string, o Options) (*IA, error) {
 		pzs: map[*PZ]struct{}{}, lmrs: map[*LMR]struct{}{}, rmrs: map[*RMR]struct{}{},
 		evds: map[*EVD]struct{}{}, eps: map[*EP]struct{}{}, psps: map[*PSP]struct{}{},
 		srqs: map[*SRQ]struct{}{}, cnos: map[*CNO]struct{}{}, rsps: map[*RSP]struct{}{}}
+	ia.ctx, ia.end = context.WithCancelCause(context.Background())
 	var err error
 	if ia.async, err = ia.asyncEVD(o); err != nil {
 		return nil, errors.Join(err, a.release())
 	}
 	a.openIAs.add(ia)
+	if why := a.endReason.Load(); why != nil { // endDevice has not seen this open
+		ia.end(*why)
+	}
 	ia.log.Info("dat: opened", "mode", a.currentMode(), "address", a.attr.Address, "port", a.port, "queues", len(a.drivers), "offload", a.attr.Offload, "security", a.security.mode())
 	return ia, nil
 }
@@ -119,6 +126,7 @@ func (ia *IA) CloseWith(flags CloseFlags) error {
 	}
 	ia.closed = true
 	ia.mu.Unlock()
+	ia.end(fail(ErrAbort, "the adapter was closed"))
 	ia.a.openIAs.remove(ia)
 	ia.endObjects()
 	ia.removeObjects()

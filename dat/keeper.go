@@ -57,12 +57,14 @@ func (a *adapter) endDevice(why error) {
 	}
 	for _, ia := range a.openIAs.all() {
 		ia.postAsync(EventAsyncIACatastrophic, ia, ReasonIAEnded)
+		ia.end(why)
 	}
 }
 
 // Err returns the reason why the adapter stopped moving packets, such as a deleted interface or a removed address.
 // While the adapter works, Err returns nil. When the adapter stops, each open gets EventAsyncIACatastrophic with
-// ReasonIAEnded. After that the only useful call is Close.
+// ReasonIAEnded, and its Context is done. After that the only useful call is Close. When every open of the adapter is
+// closed, it can be opened again.
 func (ia *IA) Err() error {
 	if ia == nil {
 		return errHandleIA
@@ -72,6 +74,11 @@ func (ia *IA) Err() error {
 	}
 	return nil
 }
+
+// Context returns a context that is done when the adapter has ended (see Err), or when the IA is closed. context.Cause of
+// it returns the reason: the error of Err, or one that wraps ErrAbort. A server whose waits end with this context ends with
+// its device, so that a supervisor can restart it.
+func (ia *IA) Context() context.Context { return ia.ctx }
 
 // currentMode returns the current mode of the adapter. This is the granted mode or, if a queue has another mode, the
 // mode of that queue.
