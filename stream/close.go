@@ -12,13 +12,14 @@ type life uint8
 
 const (
 	inUse   life = iota // the program uses it
+	pending             // a listener has accepted the connection, which is not established
 	closing             // Close runs
 	orphan              // Close has returned, and the agent delivers what was written (see orphans)
 	freed               // it has no objects any more
 )
 
 // closed reports whether Close was called.
-func (c *Conn) closed() bool { return c.life != inUse }
+func (c *Conn) closed() bool { return c.life >= closing }
 
 // Close ends the stream in both directions. Blocked calls return net.ErrClosed. Close returns at once, as that of a TCP
 // connection does: the stream delivers what was written in the background, as long as the peer takes it, and then the

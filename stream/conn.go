@@ -23,7 +23,8 @@ type Conn struct {
 	stack *stack
 	objects
 	local, remote *net.TCPAddr
-	active        bool // this end has dialed
+	active        bool      // this end has dialed
+	listener      *Listener // of a pending stream, and of one that waits for Accept
 
 	reading, writing sync.Mutex // held by Read and by Write: one call of each at a time
 

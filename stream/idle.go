@@ -105,7 +105,7 @@ func (c *Conn) tidy(short bool) (over bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch c.life {
-	case closing, freed:
+	case pending, closing, freed:
 		return false
 	case orphan:
 		if over = c.stuck(time.Now()); over {

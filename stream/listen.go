@@ -4,20 +4,18 @@ import (
 	"cmp"
 	"context"
 	"net"
-	"net/netip"
+	"os"
 	"sync"
+	"time"
 
 	"github.com/datxdp/datxdp/dat"
 )
-
-// defaultBacklog is the number of connection requests that may wait for Accept.
-const defaultBacklog = 128
 
 // ListenConfig has options for Listen. The zero value of each field means the default.
 type ListenConfig struct {
 	Adapter string  // name of the adapter: xdp:INTERFACE, udp:ADDRESS or auto:INTERFACE
 	IA      *dat.IA // an adapter that the caller has opened and closes later, in place of Adapter
-	Backlog int     // connection requests that may wait for Accept; 0 means 128
+	Backlog int     // streams that may wait for Accept; 0 means 128
 }
 
 // Listener is a service that accepts streams. It implements net.Listener; any goroutine may call its methods.
@@ -27,17 +25,19 @@ type Listener struct {
 	psp   *dat.PSP
 	addr  *net.TCPAddr
 
-	ctx       context.Context // done when the listener is closed
-	cancel    context.CancelFunc
-	accepting sync.Mutex // held by Accept: one call at a time
-	once      sync.Once
+	ctx     context.Context // done when the listener is closed or has failed; its cause says why
+	cancel  context.CancelCauseFunc
+	serving sync.WaitGroup
+	once    sync.Once
+	backlog
+	deadline deadline // of Accept
 }
 
 // Listen starts a service at a port of the adapter. With port 0 it picks a free one. Ports are DAT connection
 // qualifiers: they are no UDP ports, and every adapter has its own. The context is used only while Listen runs.
 //
-// Unlike a TCP listener, a Listener establishes no connection before Accept is called: the requests of dialers wait in
-// the backlog, and use no memory for rings there.
+// As with TCP, dialers connect before Accept is called, as long as the backlog has room. If it has none, further dialers
+// wait.
 func Listen(ctx context.Context, adapter string, port uint16) (*Listener, error) {
 	lc := ListenConfig{Adapter: adapter}
 	return lc.Listen(ctx, port)
@@ -64,11 +64,12 @@ func (lc *ListenConfig) listen(ctx context.Context, port uint16) (*Listener, err
 		return nil, err
 	}
 	l := &Listener{stack: s}
-	l.ctx, l.cancel = context.WithCancel(context.Background())
+	l.ctx, l.cancel = context.WithCancelCause(s.ia.Context())
 	if err := l.start(cmp.Or(lc.Backlog, defaultBacklog), port); err != nil {
 		l.free()
 		return nil, err
 	}
+	l.serving.Go(l.serve)
 	return l, nil
 }
 
@@ -81,6 +82,7 @@ func (l *Listener) start(backlog int, port uint16) (err error) {
 	if l.evd, err = ia.CreateEVD(backlog, nil, dat.EVDCR); err != nil {
 		return err
 	}
+	l.backlog.init(backlog)
 	if port == 0 {
 		l.psp, err = ia.CreatePSPAny(l.evd, dat.PSPConsumer)
 	} else {
@@ -92,57 +94,46 @@ func (l *Listener) start(backlog int, port uint16) (err error) {
 	return err
 }
 
-// Accept waits for the next stream. A request of another protocol is refused and does not end Accept.
+// Accept waits for the next stream. A request of another protocol is refused and does not end Accept. When the adapter
+// has ended, for example because its interface was deleted, Accept returns the adapter's error: a server ends with it, or
+// closes the listener and its streams, and listens again.
 func (l *Listener) Accept() (net.Conn, error) {
-	l.accepting.Lock()
-	defer l.accepting.Unlock()
-	for {
-		var ev dat.Event
-		if _, err := l.evd.WaitContext(l.ctx, 1, &ev); err != nil {
-			if l.ctx.Err() != nil {
-				err = net.ErrClosed
-			}
-			return nil, &net.OpError{Op: "accept", Net: network, Addr: l.addr, Err: err}
-		}
-		if c := l.accept(ev.CR); c != nil {
+	expired := l.deadline.channel()
+	err := error(os.ErrDeadlineExceeded)
+	select {
+	case <-expired:
+	case <-l.ctx.Done():
+		err = context.Cause(l.ctx)
+	default:
+		select {
+		case c := <-l.ready:
+			l.took(c)
 			return c, nil
+		case <-expired:
+		case <-l.ctx.Done():
+			err = context.Cause(l.ctx)
 		}
 	}
+	return nil, &net.OpError{Op: "accept", Net: network, Addr: l.addr, Err: err}
 }
 
-// accept answers a request. It returns nil if it has refused the request.
-func (l *Listener) accept(cr *dat.CR) *Conn {
-	q, err := cr.Query()
-	if err != nil {
-		return nil
+// SetDeadline sets the time after which Accept returns os.ErrDeadlineExceeded; the zero time means never. The signature
+// is that of net.TCPListener.SetDeadline.
+func (l *Listener) SetDeadline(t time.Time) error {
+	if l.ctx.Err() != nil {
+		return &net.OpError{Op: "set", Net: network, Addr: l.addr, Err: net.ErrClosed}
 	}
-	peer, err := parseHello(q.PrivateData)
-	if err != nil {
-		refuse(cr, err)
-		return nil
-	}
-	l.stack.another()
-	c, err := l.stack.newConn(net.TCPAddrFromAddrPort(netip.AddrPortFrom(q.RemoteAddress, uint16(q.RemotePort))))
-	if err != nil {
-		refuse(cr, err)
-		return nil
-	}
-	c.local, c.out.peer.remoteRing = l.addr, peer
-	if err := cr.Accept(c.ep, hello(c.in.first.remote())); err != nil {
-		_ = cr.Reject(nil)
-		c.free()
-		return nil
-	}
-	return c
+	l.deadline.set(t)
+	return nil
 }
 
-// Close ends the service. Requests that wait are refused; accepted streams go on. A blocked Accept returns net.ErrClosed.
+// Close ends the service. Requests that wait are refused, and streams that wait for Accept are reset; accepted streams go
+// on. A blocked Accept returns net.ErrClosed.
 func (l *Listener) Close() error {
 	err := error(&net.OpError{Op: "close", Net: network, Addr: l.addr, Err: net.ErrClosed})
 	l.once.Do(func() {
-		l.cancel()
-		l.accepting.Lock()
-		defer l.accepting.Unlock()
+		l.cancel(net.ErrClosed)
+		l.serving.Wait()
 		l.free()
 		err = nil
 	})
@@ -150,7 +141,7 @@ func (l *Listener) Close() error {
 }
 
 func (l *Listener) free() {
-	l.cancel()
+	l.cancel(net.ErrClosed)
 	if l.psp != nil {
 		_ = l.psp.Free()
 	}
@@ -160,6 +151,8 @@ func (l *Listener) free() {
 		}
 		_ = l.evd.Free()
 	}
+	l.backlog.clear()
+	l.deadline.set(time.Time{})
 	l.stack.release()
 }
 

@@ -2,6 +2,9 @@ package stream
 
 import "time"
 
+// defaultBacklog is the number of streams that may wait for Accept. They take 1.5 MiB.
+const defaultBacklog = 128
+
 // Tunables of closed streams.
 const (
 	// closeWait is the time for which Close waits for acknowledgements, if nothing but these is outstanding. An

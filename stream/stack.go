@@ -38,7 +38,7 @@ func use(name string, ia *dat.IA) (*stack, error) {
 	}
 	opening.Lock()
 	defer opening.Unlock()
-	if s := stacks[key]; s != nil {
+	if s := stacks[key]; s != nil && s.ia.Err() == nil { // a user of an adapter that has ended may not have noticed
 		s.users++
 		return s, nil
 	}
@@ -84,7 +84,9 @@ func (s *stack) release() {
 	if s.users--; s.users > 0 {
 		return
 	}
-	delete(stacks, s.key)
+	if stacks[s.key] == s {
+		delete(stacks, s.key)
+	}
 	s.rest()
 	if s.own {
 		_ = s.ia.Close()

@@ -162,8 +162,10 @@ func (c *Conn) needsAgent() bool {
 	switch c.life {
 	case inUse:
 		return c.phase != ended && !c.out.idle()
+	case pending, orphan:
+		return true
 	default:
-		return c.life == orphan
+		return false
 	}
 }
 
@@ -181,34 +183,37 @@ func (c *Conn) unwatch() {
 
 // proceed is the agent. It sends what may leave by now. The adapter calls it without a dispatcher when it is closed.
 func (c *Conn) proceed(evd *dat.EVD) {
-	if c.step(evd) {
-		c.free()
+	if then := c.step(evd); then != nil {
+		then()
 	}
 }
 
-// step is proceed, without freeing an orphan that has come to its end: then it returns true. A trigger starts an agent
-// once: step sets it again before it looks for events, so that it misses none.
-func (c *Conn) step(evd *dat.EVD) (over bool) {
+// step is proceed, without what must be done without mu at the end of a part of the stream's life: it returns that. A
+// trigger starts an agent once: step sets it again before it looks for events, so that it misses none.
+func (c *Conn) step(evd *dat.EVD) (then func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.life > orphan || !c.watched {
-		return false
+	if c.life == freed || !c.watched {
+		return nil
 	}
 	if evd == nil {
 		c.fail(dat.ErrAbort)
 	}
 	c.fail(c.cno.ModifyAgent(c.agent))
 	if c.leader != nil { // the call that leads does this
-		return false
+		return nil
 	}
 	c.drain()
 	c.flush()
-	if c.life == orphan && c.delivered() {
+	switch {
+	case c.life == pending && c.phase != connecting:
+		return c.settle()
+	case c.life == orphan && c.delivered():
 		c.adopt()
-		return true
+		return c.free
 	}
 	c.handOver(nil)
-	return false
+	return nil
 }
 
 // interrupt ends the waiting of a blocked call, which then looks at its condition again.
