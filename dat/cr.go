@@ -26,8 +26,9 @@ type CR struct {
 // CRParam has the parameters of a connection request (DAT_CR_PARAM).
 type CRParam struct {
 	RemoteAddress netip.Addr
-	RemotePort    uint64 // port qualifier of the requesting endpoint
-	PrivateData   []byte // owned by the consumer
+	RemotePort    uint64     // port qualifier of the requesting endpoint
+	LocalAddress  netip.Addr // address of this host to which the requester connects
+	PrivateData   []byte     // owned by the consumer
 	// PeerKey is the public key of the requester in secure mode. It is zero if the requester has a shared secret. PeerName is
 	// its name in the file of peers, or a part of its key if it has no name there. In plaintext mode both are zero.
 	PeerKey  PublicKey
@@ -60,7 +61,7 @@ func (c *CR) Query() (CRParam, error) {
 		return CRParam{}, err
 	}
 	defer c.unlock()
-	return CRParam{RemoteAddress: c.req.From.Addr(), RemotePort: c.req.Port, PrivateData: truncatePrivate(c.req.Private),
+	return CRParam{RemoteAddress: c.req.From.Addr(), RemotePort: c.req.Port, LocalAddress: c.req.To, PrivateData: truncatePrivate(c.req.Private),
 		PeerKey: c.req.PeerKey, PeerName: c.req.PeerName, OwnKey: c.req.OwnKey, LocalEP: c.ep}, nil
 }
 

@@ -26,6 +26,7 @@ type backlog struct {
 type request struct {
 	cr   *dat.CR
 	from *net.TCPAddr
+	to   netip.Addr // address of this host, which may have several
 	peer remoteRing
 }
 
@@ -69,7 +70,7 @@ func (l *Listener) arrive(cr *dat.CR) {
 	if err != nil {
 		return
 	}
-	r := request{cr: cr, from: net.TCPAddrFromAddrPort(netip.AddrPortFrom(q.RemoteAddress, uint16(q.RemotePort)))}
+	r := request{cr: cr, to: q.LocalAddress, from: net.TCPAddrFromAddrPort(netip.AddrPortFrom(q.RemoteAddress, uint16(q.RemotePort)))}
 	if r.peer, err = parseHello(q.PrivateData); err != nil {
 		refuse(cr, err)
 		return
@@ -129,9 +130,17 @@ func (l *Listener) newStream(r *request) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.local, c.out.peer.remoteRing = l.addr, r.peer
+	c.local, c.out.peer.remoteRing = l.addrOf(r), r.peer
 	c.life, c.listener = pending, l
 	return c, nil
+}
+
+// addrOf returns the address of this end that a request names.
+func (l *Listener) addrOf(r *request) *net.TCPAddr {
+	if !r.to.IsValid() {
+		return l.addr
+	}
+	return net.TCPAddrFromAddrPort(netip.AddrPortFrom(r.to.Unmap(), uint16(l.addr.Port)))
 }
 
 // established hands a stream over to Accept.

@@ -85,6 +85,7 @@ func (c *Conn) deliver() error {
 	if c.linger == 0 {
 		return nil
 	}
+	c.race.out.release()
 	c.out.end = true
 	wait := c.linger
 	if c.linger < 0 {
@@ -115,6 +116,7 @@ func (c *Conn) free() {
 	s := c.stack
 	s.forget(c)
 	c.unwatch()
+	c.race.close()
 	if c.ep != nil {
 		_ = c.ep.Free()
 	}
@@ -147,6 +149,7 @@ func (c *Conn) CloseWrite() error {
 	case c.phase == ended:
 		return c.opError("close", c.cause)
 	}
+	c.race.out.release()
 	c.out.end = true
 	c.interrupt(&c.write)
 	c.flush()

@@ -35,6 +35,7 @@ type Conn struct {
 	life   life
 	linger time.Duration // how long Close waits for acknowledgements; negative for the default
 	usage
+	race    raceEdges
 	in      inbox
 	out     outbox
 	segment [1]dat.LMRTriplet
@@ -76,6 +77,7 @@ func (s *stack) newConn(remote *net.TCPAddr) (c *Conn, err error) {
 	if c.in.first, err = c.newRing(minRing, dat.MemLocalWrite|dat.MemRemoteWrite); err != nil {
 		return c, err
 	}
+	c.race.open(c.in.first.remote())
 	if c.slotMem, err = s.ia.CreateLMR(c.slots, c.pz, dat.MemLocalRead|dat.MemLocalWrite); err != nil {
 		return c, err
 	}
@@ -234,6 +236,7 @@ func (c *Conn) established(private []byte) (err error) {
 			return err
 		}
 	}
+	c.race.meet(c.out.peer.remoteRing)
 	c.phase, c.opened = open, true
 	return nil
 }

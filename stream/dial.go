@@ -156,6 +156,9 @@ func (c *Conn) establish(ctx context.Context, how dat.ConnectConfig) (err error)
 	if err := c.ep.ConnectWith(addr.Addr(), dat.ConnQual(addr.Port()), how); err != nil {
 		return setupError(err)
 	}
+	if p, err := c.ep.Query(); err == nil {
+		c.local.Port = int(uint16(p.LocalPort)) // as the peer sees it
+	}
 	defer context.AfterFunc(ctx, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()

@@ -82,8 +82,10 @@ func (c *Conn) arrival(want int) error {
 		}
 		switch {
 		case c.in.received > c.in.consumed, want == 0:
+			c.race.in.acquire()
 			return nil
 		case c.in.ended:
+			c.race.in.acquire()
 			return io.EOF
 		case c.phase == ended:
 			return c.opError("read", c.cause)
@@ -95,6 +97,7 @@ func (c *Conn) arrival(want int) error {
 // take copies received bytes to p.
 func (c *Conn) take(p []byte) (n int) {
 	b := &c.in
+	c.race.in.acquire()
 	for n < len(p) && b.consumed < b.received {
 		in, offset, k := b.span(b.consumed, b.received)
 		k = copy(p[n:], in.buf[offset:offset+k])

@@ -110,6 +110,7 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 		if err := c.vacancy(len(p) - n); err != nil {
 			return n, err
 		}
+		c.race.out.release()
 		n += c.store(p[n:min(len(p), n+pieceSize)])
 		c.flush()
 		if n == len(p) {
