@@ -30,8 +30,11 @@ type Dialer struct {
 // is established, and has no effect afterwards. The adapter is opened for its first stream or listener, and closed when
 // the last one is closed.
 //
-// Unlike a TCP connection, a stream is established when the listener's Accept takes it, and not before. Until then Dial
-// waits, as long as the listener is open and its backlog has room.
+// If the host has several addresses, Dial tries those that the adapter reaches, in the order of RFC 6724, each with a share
+// of the time, as net.Dialer does. The error names each. Without a host, as in ":7000", it is the adapter's own address.
+//
+// A stream is established before the listener's Accept takes it, as long as the listener's backlog has room. Beyond that,
+// Dial waits.
 //
 // Dial fails at once if nobody listens at the port, or if the peer's kernel reports that no program has opened the UDP
 // port. Linux limits such reports (net.ipv4.icmp_ratelimit), so repeated dials take some seconds. On an adapter that the
@@ -42,10 +45,10 @@ func Dial(ctx context.Context, adapter, address string) (*Conn, error) {
 	return d.dial(ctx, address)
 }
 
-// DialContext connects as Dial does. It has the signature of net.Dialer.DialContext and ignores the name of the
-// network.
-func (d *Dialer) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
-	c, err := d.dial(ctx, address)
+// DialContext connects as Dial does. It has the signature of net.Dialer.DialContext. If the name of the network ends in 4
+// or 6, as in tcp4, it uses addresses of IPv4 or IPv6 only; otherwise it ignores the name.
+func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := d.dialNetwork(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
@@ -53,51 +56,45 @@ func (d *Dialer) DialContext(ctx context.Context, _, address string) (net.Conn, 
 }
 
 func (d *Dialer) dial(ctx context.Context, address string) (*Conn, error) {
-	remote, err := resolve(ctx, address)
+	return d.dialNetwork(ctx, network, address)
+}
+
+func (d *Dialer) dialNetwork(ctx context.Context, name, address string) (*Conn, error) {
+	s, all, err := d.prepare(ctx, name, address)
 	if err != nil {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
 	}
-	c, err := d.connect(ctx, remote)
-	if err != nil {
-		return nil, &net.OpError{Op: "dial", Net: network, Addr: remote, Err: err}
-	}
-	return c, nil
+	defer s.release()
+	return d.connectAny(ctx, s, all)
 }
 
-// resolve returns the address of host:port.
-func resolve(ctx context.Context, address string) (*net.TCPAddr, error) {
-	host, service, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, err
+// prepare opens the adapter, and returns the addresses. The caller releases the adapter.
+func (d *Dialer) prepare(ctx context.Context, name, address string) (s *stack, all []*net.TCPAddr, err error) {
+	if d.Adapter == "" && d.IA == nil {
+		return nil, nil, errNoAdapter
 	}
-	port, err := net.DefaultResolver.LookupPort(ctx, "tcp", service)
-	if err != nil {
-		return nil, err
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
 	}
-	all, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-	if err != nil {
-		return nil, err
+	if s, err = use(d.Adapter, d.IA); err != nil {
+		return nil, nil, err
 	}
-	return net.TCPAddrFromAddrPort(netip.AddrPortFrom(all[0].Unmap(), uint16(port))), nil
+	if all, err = s.resolve(ctx, name, address); err != nil {
+		s.release()
+		return nil, nil, err
+	}
+	return s, all, nil
+}
+
+func (d *Dialer) timeout() time.Duration {
+	if d.Timeout > 0 {
+		return d.Timeout
+	}
+	return defaultTimeout
 }
 
 // connect dials until the time is over. A service whose backlog is full is asked again, as TCP does.
-func (d *Dialer) connect(ctx context.Context, remote *net.TCPAddr) (*Conn, error) {
-	if d.Adapter == "" && d.IA == nil {
-		return nil, errNoAdapter
-	}
-	timeout := defaultTimeout
-	if d.Timeout > 0 {
-		timeout = d.Timeout
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	s, err := use(d.Adapter, d.IA)
-	if err != nil {
-		return nil, err
-	}
-	defer s.release()
+func (d *Dialer) connect(ctx context.Context, s *stack, remote *net.TCPAddr, timeout time.Duration) (*Conn, error) {
 	end := time.Now().Add(timeout)
 	for pause := minPause; ; pause = min(2*pause, maxPause) {
 		c, err := s.dial(ctx, remote, dat.ConnectConfig{Timeout: time.Until(end), PeerKey: d.PeerKey, PeerName: d.PeerName})
