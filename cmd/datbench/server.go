@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -56,8 +57,13 @@ func (a *app) runServer(ctx context.Context, cfg *config, most ends.Allowance) e
 	attr := t.Adapter.Attr
 	fmt.Fprintf(a.stdout, "serving on %v, UDP port %d: %s, mode %s%s\n", attr.Address, attr.Port, cfg.Adapter(), attr.Mode,
 		result.Row{Secure: attr.Secure, Impair: cfg.Impair.Text()}.Conditions())
-	<-t.Served.Done()
-	return t.Close()
+	ended := t.Adapter.IA.Context()
+	select {
+	case <-t.Served.Done():
+		return t.Close()
+	case <-ended.Done(): // a supervisor restarts the program
+		return errors.Join(context.Cause(ended), t.Close())
+	}
 }
 
 // newHost returns the host of a process that opens its own ends.
