@@ -53,12 +53,13 @@ var (
 
 // device is the result of opening a device.
 type device struct {
-	links     []link.Link
-	closer    io.Closer          // closes the device and its links; nil: close each link
-	readStats func() deviceStats // reads the counters of the device; nil if it has none
-	logLine   logLine            // a log message, written after the open
-	key       string             // key of the adapter, with the port in use; empty: the key given to acquire
-	watch     func(*adapter)     // starts watching the device for changes, after the adapter is made; nil: do not watch
+	links      []link.Link
+	closer     io.Closer          // closes the device and its links; nil: close each link
+	readStats  func() deviceStats // reads the counters of the device; nil if it has none
+	logLine    logLine            // a log message, written after the open
+	portPicked bool               // the system has picked the UDP port
+	key        string             // key of the adapter, with the port in use; empty: the key given to acquire
+	watch      func(*adapter)     // starts watching the device for changes, after the adapter is made; nil: do not watch
 }
 
 // acquire returns the open adapter that is registered under key or an alias, and counts one more open of it. If the
@@ -164,6 +165,7 @@ func newAdapter(o Options, dev device) (*adapter, error) {
 	}
 	a.arena = newArena(dev.links[0].Caps().Memory, o.Memory)
 	a.attr = a.adapterAttr()
+	a.attr.PortPicked = dev.portPicked
 	a.engines.Mode = mode
 	a.engines.Start()
 	if a.security != nil {

@@ -65,13 +65,16 @@ type IAAttr struct {
 	HardwareMajor, HardwareMinor uint32
 	FirmwareMajor, FirmwareMinor uint32
 
-	Address   netip.Addr // the address that peers connect to
-	Port      uint16     // UDP port that the adapter receives on
-	Mode      string     // granted mode: zero-copy, copy, generic or udp; after OpenLink the mode of the caller's links
-	Offload   string     // offloads of the kernel in use, separated by a space: UDP_SEGMENT, UDP_GRO; "" if none
-	Secure    bool       // secure mode: connections are authenticated and encrypted
-	Queues    int        // receive queues in use
-	MaxPacket int        // UDP payload, in bytes
+	Address netip.Addr // the address that peers connect to
+	Port    uint16     // UDP port that the adapter receives on
+	// PortPicked is true if the system has picked Port, because another process has DefaultPort. Peers have to be told
+	// such a port.
+	PortPicked bool
+	Mode       string // granted mode: zero-copy, copy, generic or udp; after OpenLink the mode of the caller's links
+	Offload    string // offloads of the kernel in use, separated by a space: UDP_SEGMENT, UDP_GRO; "" if none
+	Secure     bool   // secure mode: connections are authenticated and encrypted
+	Queues     int    // receive queues in use
+	MaxPacket  int    // UDP payload, in bytes
 
 	MaxEPs               int    // endpoints in all states
 	MaxDTOPerEP          int    // outstanding receives of one endpoint, and also its outstanding requests

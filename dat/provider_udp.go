@@ -18,6 +18,7 @@ func openUDP(addr netip.Addr, o Options) (device, error) {
 	}
 	dev := device{links: []link.Link{l}}
 	if o.Port == 0 && l.Local().Port() != DefaultPort {
+		dev.portPicked = true
 		dev.logLine = logLine{o.logger(), slog.LevelWarn, "dat: another process has the default UDP port, peers have to use this port", []any{
 			"address", addr, "port", l.Local().Port()}}
 	}

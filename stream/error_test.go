@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -206,6 +207,25 @@ func TestListenErrors(t *testing.T) {
 			t.Errorf("%+v: %v; want %v, %q", c.config, err, c.kind, c.want)
 		}
 	}
+}
+
+// TestListenInVain: if another process has the UDP port where clients look for the service, Listen says what to write.
+// A port that the name of the adapter has is used as it is.
+func TestListenInVain(t *testing.T) {
+	const addr = "127.0.0.77"
+	other, err := net.ListenPacket("udp", net.JoinHostPort(addr, strconv.Itoa(dat.DefaultPort)))
+	check(t, err)
+	defer other.Close()
+	_, err = Listen(t.Context(), "udp:"+addr, 7000)
+	if !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(), "udp:"+addr+" port=N") {
+		t.Errorf("Listen: %v", err)
+	}
+	l, err := Listen(t.Context(), "udp:"+addr+" port=17999", 7000)
+	check(t, err)
+	defer l.Close()
+	c, err := Dial(t.Context(), "udp:127.0.0.78 peerport=17999", l.Addr().String())
+	check(t, err)
+	check(t, c.Close())
 }
 
 // TestCallErrors: the errors of a stream are those of a TCP connection.

@@ -79,6 +79,9 @@ func (l *Listener) start(backlog int, port uint16) (err error) {
 	if l.addr, err = l.stack.address(); err != nil {
 		return err
 	}
+	if err := l.stack.reachable(); err != nil {
+		return err
+	}
 	if l.evd, err = ia.CreateEVD(backlog, nil, dat.EVDCR); err != nil {
 		return err
 	}

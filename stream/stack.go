@@ -2,6 +2,7 @@ package stream
 
 import (
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/datxdp/datxdp/dat"
@@ -68,6 +69,21 @@ func (s *stack) open(name string) (err error) {
 	s.ia, err = dat.Open(name, o)
 	s.own = err == nil
 	return err
+}
+
+// reachable returns an error if no client finds the adapter unless it is told the UDP port: the system has picked one,
+// because another process has the default port.
+func (s *stack) reachable() error {
+	p, err := s.ia.Query()
+	switch {
+	case err != nil:
+		return err
+	case !s.own || !p.PortPicked:
+		return nil
+	}
+	return failed(syscall.EADDRINUSE, "another process has UDP port %d of %v, where clients look for this service: "+
+		"choose another port N of 1 to 65535 and write %q, and %q behind the name of each client's adapter",
+		dat.DefaultPort, p.Address, s.key.(string)+" port=N", "peerport=N")
 }
 
 // another counts one more user of a stack that is in use.
