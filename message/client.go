@@ -26,7 +26,8 @@ type Client struct {
 	unwanted int    // responses that the peer owes to calls whose context has ended
 	draining bool   // drain runs
 	closed   bool
-	err      error // why the client has failed
+	err      error         // why the client has failed
+	failed   chan struct{} // closed when err is set
 }
 
 // call is an outstanding request.
@@ -59,7 +60,7 @@ func printable(r rune) rune {
 func NewClient(c net.Conn) *Client {
 	m := New(c)
 	m.in.copies = false // readOne copies the response
-	return &Client{conn: m, reading: make(chan struct{}, 1), pending: make(map[uint32]*call)}
+	return &Client{conn: m, reading: make(chan struct{}, 1), pending: make(map[uint32]*call), failed: make(chan struct{})}
 }
 
 // SetMaxSize sets the size of the largest request and response in bytes. It must be called before the first request.
@@ -69,6 +70,8 @@ func (c *Client) SetMaxSize(n int) { c.conn.SetMaxSize(n) }
 func (c *Client) Close() error {
 	c.mu.Lock()
 	c.closed = true
+	c.setError(errClosed)
+	c.err = errClosed // also of a client that has failed before
 	c.mu.Unlock()
 	err := c.conn.Close()
 	c.group.Wait()
@@ -92,6 +95,7 @@ func (c *Client) Call(ctx context.Context, into, request []byte) ([]byte, error)
 	}
 	if err != nil && c.forget(id, sent) {
 		calls.Put(k)
+		c.notSent()
 		return into, err
 	}
 	if err != nil { // the response came first
@@ -210,6 +214,28 @@ func (c *Client) readOne(ctx context.Context) error {
 	return nil
 }
 
+// notSent fails the client if a request was cut off: no later one can be sent, and the responses of earlier ones may
+// never come, because the peer waits for the rest of the request.
+func (c *Client) notSent() {
+	if err := c.conn.brokenBy(); err != nil {
+		c.fail(err)
+	}
+}
+
+// Done returns a channel that is closed when the client cannot send requests any more. Err says why. A pool drops such a
+// client.
+func (c *Client) Done() <-chan struct{} { return c.failed }
+
+// Err returns nil while the client can send requests. After Close, it returns an error that wraps net.ErrClosed. After a
+// request was cut off in its middle, because its context had ended, it returns one that wraps ErrBroken.
+func (c *Client) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+var errClosed = fmt.Errorf("message: the client was closed: %w", net.ErrClosed)
+
 // fail ends all outstanding calls and refuses new ones.
 func (c *Client) fail(err error) {
 	if err == io.EOF {
@@ -217,10 +243,18 @@ func (c *Client) fail(err error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.err = err
+	c.setError(err)
 	for id, k := range c.pending {
 		delete(c.pending, id)
-		k.err = err
+		k.err = c.err
 		k.done <- struct{}{}
+	}
+}
+
+// setError sets the error of the client, unless it has one. mu is held.
+func (c *Client) setError(err error) {
+	if c.err == nil {
+		c.err = err
+		close(c.failed)
 	}
 }

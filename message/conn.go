@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"sync/atomic"
 )
 
 // DefaultMaxSize is the size of the largest message in bytes, unless SetMaxSize changes it.
@@ -20,7 +21,8 @@ type Conn struct {
 	sending chan struct{} // holds a token while a goroutine sends; guards the fields below
 	send    interrupter   // ends a blocked write
 	out     []byte        // header, and the first bytes of the payload
-	broken  error         // the error of a Send that was cut off
+
+	broken atomic.Pointer[brokenError] // set when a Send was cut off
 }
 
 // firstWrite is the number of bytes that Send copies to write them together with the header.
@@ -51,7 +53,7 @@ func (c *Conn) Close() error {
 
 // Send sends p as one message. It blocks while the peer has no room for it, and p is free when Send returns. If the
 // context ends before the first byte has left, Send returns its error and the connection stays good. If it ends later,
-// the message is cut off, and this and all further calls of Send fail.
+// the message is cut off: this call returns its error, and all further calls of Send fail with ErrBroken.
 func (c *Conn) Send(ctx context.Context, p []byte) error {
 	return c.write(ctx, header{kind: kindMessage}, p)
 }
@@ -80,6 +82,17 @@ func (c *Conn) read(ctx context.Context) (h header, p []byte, err error) {
 	return h, p, err
 }
 
+// ErrBroken is the error of a Conn or Client that was cut off in the middle of a message: the peer cannot tell where the
+// next one begins. Close it and connect again.
+var ErrBroken = errors.New("message: the connection was cut off in the middle of a message: connect again")
+
+// brokenError says why. It does not wrap the reason, such as the end of a context, because that is not the reason of
+// later calls.
+type brokenError struct{ why error }
+
+func (e *brokenError) Error() string { return ErrBroken.Error() + " (" + e.why.Error() + ")" }
+func (e *brokenError) Unwrap() error { return ErrBroken }
+
 // write sends a frame.
 func (c *Conn) write(ctx context.Context, h header, p []byte) error {
 	if len(p) > c.in.max {
@@ -95,8 +108,8 @@ func (c *Conn) write(ctx context.Context, h header, p []byte) error {
 		}
 	}
 	defer func() { <-c.sending }()
-	if c.broken != nil {
-		return c.broken
+	if err := c.brokenBy(); err != nil {
+		return err
 	}
 	if err := c.send.begin(ctx); err != nil {
 		return err
@@ -111,8 +124,16 @@ func (c *Conn) write(ctx context.Context, h header, p []byte) error {
 	if err != nil {
 		err = cause(ctx, err)
 		if n > 0 {
-			c.broken = fmt.Errorf("message: a message was cut off: %w", err)
+			c.broken.Store(&brokenError{err})
 		}
 	}
 	return err
+}
+
+// brokenBy returns why no further message can be sent, or nil.
+func (c *Conn) brokenBy() error {
+	if err := c.broken.Load(); err != nil {
+		return err
+	}
+	return nil
 }
