@@ -38,6 +38,32 @@
 // gRPC do, get Dialer.DialContext. Errors are those of package net: errors.Is finds net.ErrClosed,
 // os.ErrDeadlineExceeded, syscall.ECONNREFUSED and the like.
 //
+// # Recipes
+//
+// An HTTP client and server. The host of the URL is the address of the server's adapter, with the port of the listener:
+//
+//	d := stream.Dialer{Adapter: "udp:10.0.0.2"}
+//	client := http.Client{Transport: &http.Transport{DialContext: d.DialContext}}
+//	err := http.Serve(l, handler) // l is the Listener
+//
+// gRPC: the target has the scheme passthrough, so that gRPC does not resolve it.
+//
+//	conn, err := grpc.NewClient("passthrough:///10.0.0.1:7000", grpc.WithTransportCredentials(insecure.NewCredentials()),
+//		grpc.WithContextDialer(func(ctx context.Context, to string) (net.Conn, error) { return d.DialContext(ctx, "tcp", to) }))
+//
+// TLS: tls.Client(c, config) and tls.NewListener(l, config). Secure mode of the adapter needs neither.
+//
+// # Differences from package net
+//
+// A stream behaves as a TCP connection of package net, except for these differences, because its protocol runs in the
+// process of the program:
+//
+//   - A program that ends must call Drain, if peers have not read what was written before Close.
+//   - Close of a stream whose peer has sent unread bytes still delivers what was written. TCP resets the connection, and
+//     can lose it.
+//   - There is no file descriptor: SyscallConn and File are missing, and so is CloseRead.
+//   - Ports are those of the adapter. The network of addresses is tcp, because libraries expect it.
+//
 // # Flow of bytes
 //
 // Each end of a stream has a send ring and a receive ring of registered memory. Write copies bytes into the send ring,
