@@ -3,6 +3,7 @@ package places
 import (
 	"context"
 	"fmt"
+	"iter"
 	"os"
 
 	"github.com/datxdp/datxdp/dat"
@@ -24,12 +25,7 @@ func Serve(ctx context.Context, ia *dat.IA, evd *dat.EVD, program string, servic
 	if about.Port != dat.DefaultPort { // another program has that port
 		fmt.Printf("UDP port %[1]d: clients need peerport=%[1]d behind the name of their adapter\n", about.Port)
 	}
-	ctx, stop := WithAdapter(ctx, ia)
-	defer stop()
-	for ev, err := range evd.Events(ctx) {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
+	for ev, err := range Events(ctx, ia, evd) {
 		if err != nil {
 			return err
 		}
@@ -40,14 +36,20 @@ func Serve(ctx context.Context, ia *dat.IA, evd *dat.EVD, program string, servic
 	return nil
 }
 
-// WithAdapter returns a context that is done when ctx is, and also when the adapter has ended. Its cause is the adapter's
-// error then.
-func WithAdapter(ctx context.Context, ia *dat.IA) (context.Context, context.CancelFunc) {
-	ended := ia.Context()
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(ended, func() { cancel(context.Cause(ended)) })
-	return ctx, func() {
-		stop()
-		cancel(nil)
+// Events is evd.Events until ctx is done or the adapter has ended. The last error is the adapter's error then.
+func Events(ctx context.Context, ia *dat.IA, evd *dat.EVD) iter.Seq2[*dat.Event, error] {
+	return func(yield func(*dat.Event, error) bool) {
+		ended := ia.Context()
+		ctx, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer context.AfterFunc(ended, func() { cancel(context.Cause(ended)) })()
+		for ev, err := range evd.Events(ctx) {
+			if err != nil && ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
+			if !yield(ev, err) {
+				return
+			}
+		}
 	}
 }

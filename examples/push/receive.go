@@ -98,12 +98,7 @@ func receive(ctx context.Context, ia *dat.IA, dir string, patience time.Duration
 	box, errs := inbox{files: map[netip.Addr]int{}}, places.Errors{Out: os.Stderr}
 	var receiving sync.WaitGroup
 	defer receiving.Wait()
-	ctx, stop := places.WithAdapter(ctx, ia)
-	defer stop()
-	for ev, err := range requests.Events(ctx) {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
+	for ev, err := range places.Events(ctx, ia, requests) {
 		if err != nil {
 			return err
 		}
