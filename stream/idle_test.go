@@ -159,10 +159,10 @@ func TestMemoryShort(t *testing.T) {
 }
 
 // total returns the bytes by which all rings have grown.
-func (m *quota) total() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.used
+func (q *quota) total() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.used
 }
 
 // TestOneLook: while the stack looks at idle streams, a ring that cannot grow starts no second look beside the first.

@@ -102,7 +102,7 @@ func (l *Listener) start(backlog int, port uint16) (err error) {
 // closes the listener and its streams, and listens again.
 func (l *Listener) Accept() (net.Conn, error) {
 	expired := l.deadline.channel()
-	err := error(os.ErrDeadlineExceeded)
+	err := os.ErrDeadlineExceeded
 	select {
 	case <-expired:
 	case <-l.ctx.Done():
