@@ -52,4 +52,3 @@ func TestAttack31ConnectGroups(t *testing.T) {
 		}
 	})
 }
-
