@@ -53,6 +53,8 @@ func (s *stage) enter(state EPState) {
 	case EPCompletionPending:
 		s.ask(testQual)
 		s.giveUp()
+		ok(s.t, s.b.ia.Close()) // a host that is up would answer Accept with Reset
+		s.b = s.a
 		ok(s.t, s.cr.Accept(s.p.EP, nil))
 		s.t.Cleanup(func() { _ = s.a.ia.Close() }) // closes host a before host b, which confirms the end
 	case EPConnected:

@@ -54,8 +54,8 @@ func TestSecurityNumbers(t *testing.T) {
 		"first half-open request, connection or stateless reply of an address whose network has used its share": fmt.Sprintf(
 			"allowed up to %d times the share of the network; at most %d half-open requests, %d connections, %d replies in %s", newcomerFactor, alone(newcomerFactor*halfOpenPrefix, maxHalfOpen),
 			alone(newcomerFactor*connsPrefix, maxConns), alone(newcomerFactor*replyPrefix, replyBurst), span(replyPeriod)),
-		"stateless replies (Reset, Closed, Versions)":                                     fmt.Sprintf("%d in %s; at most %d to one address, %d to one network", replyBurst, span(replyPeriod), alone(replyShare, replyBurst), alone(replyPrefix, replyBurst)),
-		"time for sending slow replies without a connection, as a share of one processor": fmt.Sprintf("1/%d to one address, 1/%d to one network, 1/%d to all", replyAddress, replyNetwork, replyEngine),
+		"stateless replies (Challenge, Reject without a request, Reset, Closed, Versions)": fmt.Sprintf("%d in %s; at most %d to one address, %d to one network", replyBurst, span(replyPeriod), alone(replyShare, replyBurst), alone(replyPrefix, replyBurst)),
+		"time for sending slow replies without a connection, as a share of one processor":  fmt.Sprintf("1/%d to one address, 1/%d to one network, 1/%d to all", replyAddress, replyNetwork, replyEngine),
 		fmt.Sprintf("such time at once, besides the last reply, and up to %d before the first measured one", replySample): fmt.Sprintf("%s to one address; %s to one network and %s to all",
 			span(replyTolerance/replyAddress), span(replyNeighbour/replyNetwork), span(replyNeighbour/replyEngine)),
 		"Challenges of one attempt that are answered immediately":                                                        fmt.Sprint(promptChallenges),

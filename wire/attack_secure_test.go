@@ -118,6 +118,7 @@ func TestAttack08SecureSplice(t *testing.T) {
 		t.Fatalf("%d and %d packets", len(old), len(other))
 	}
 	s.asFriend()
+	s.run(50 * time.Millisecond) // time for the search for the path MTU
 	for _, expected := range []bool{false, true} {
 		before := s.victim.eng.Stats()
 		packets := 0

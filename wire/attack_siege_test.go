@@ -156,7 +156,7 @@ func (s *siege) join(cfg ConnConfig) (cv, cf *Conn) {
 	cv, cf = s.victim.host.NewConn(cfg), s.foe.host.NewConn(cfg)
 	s.foe.down = false
 	s.dial(s.foe, s.victim, cf, nil)
-	s.until("the foe's request", time.Second, func() bool { return len(s.victim.arrived) > 0 })
+	s.until("the foe's request", 3*time.Second, func() bool { return len(s.victim.arrived) > 0 })
 	s.accept(s.victim, cv, nil)
 	s.until("the foe's connection", time.Second, func() bool {
 		return cf.State() == Established && cv.State() == Established
@@ -177,7 +177,7 @@ func (s *siege) joinMany(n int, cfg ConnConfig) (conns []*Conn) {
 	for range n {
 		cv, cf := s.victim.host.NewConn(cfg), s.foe.host.NewConn(cfg)
 		s.dial(s.foe, s.victim, cf, nil)
-		s.until("the foe's request", time.Second, func() bool { return len(s.victim.arrived) > 0 })
+		s.until("the foe's request", 3*time.Second, func() bool { return len(s.victim.arrived) > 0 })
 		s.accept(s.victim, cv, nil)
 		s.until("the foe's connection", time.Second, func() bool {
 			return cf.State() == Established && cv.State() == Established

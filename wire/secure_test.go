@@ -82,7 +82,7 @@ func TestSecureOperations(t *testing.T) {
 				t.Errorf("packets of %d and %d bytes; the path passes %d", ca.pmtu.Size, cb.pmtu.Size, most)
 			}
 			phases, _ := ca.keys.Phases()
-			if w.model.numOpen < 1000 || w.noise.model.opened != 2 {
+			if w.model.numOpen < 500 || w.noise.model.opened != 2 {
 				t.Errorf("the model knows %d packets and %d messages of handshakes", w.model.numOpen, w.noise.model.opened)
 			}
 			if many := phases > 10; many != (tc.keys == frequent) {

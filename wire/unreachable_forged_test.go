@@ -63,6 +63,7 @@ func TestForgedReportIsIgnored(t *testing.T) {
 			a := w.nodes[0]
 			ca, _ := w.pair(plain)
 			w.run(time.Second)
+			w.poll() // the time stamps of the reports are those of now
 			sent := a.eng.stats.TxPackets
 			for i := range uint32(64) {
 				a.link.Refuse(forge(ca, kind, i))
