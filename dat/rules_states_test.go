@@ -19,6 +19,7 @@ const epGone EPState = 99
 type stage struct {
 	t       *testing.T
 	a, b    *host
+	other   *host // where other endpoints get connections from: b while it is up, otherwise a
 	p, peer *point
 	cr      *CR // the unanswered request: of the peer in a passive state, of the endpoint in the active state
 	rsp     *RSP
@@ -29,6 +30,7 @@ func newStage(t *testing.T, n network, state EPState, o Options) *stage {
 	t.Helper()
 	s := &stage{t: t}
 	s.a, s.b = newHost(t, n, 0, o), newHost(t, n, 1, o)
+	s.other = s.b
 	s.a.listen(testQual, 64)
 	s.b.listen(testQual, 64)
 	s.enter(state)
@@ -54,7 +56,7 @@ func (s *stage) enter(state EPState) {
 		s.ask(testQual)
 		s.giveUp()
 		ok(s.t, s.b.ia.Close()) // a host that is up would answer Accept with Reset
-		s.b = s.a
+		s.other = s.a
 		ok(s.t, s.cr.Accept(s.p.EP, nil))
 		s.t.Cleanup(func() { _ = s.a.ia.Close() }) // closes host a before host b, which confirms the end
 	case EPConnected:
@@ -104,7 +106,7 @@ func (s *stage) useTentativeEP() {
 // newPair returns a second pair of endpoints, connected to each other.
 func (s *stage) newPair() (x, y *point) {
 	s.t.Helper()
-	return pair(s.a, s.b, nil)
+	return pair(s.a, s.other, nil)
 }
 
 // checkState checks the state of the endpoint, with each call that returns the state.
@@ -163,7 +165,7 @@ var stateCalls = []struct {
 		return err
 	}, stateMap{EPUnconnected: EPReserved}, 0, nil},
 	{"CR.Accept", func(s *stage) error {
-		s.b.point(nil).dial(s.a, nil)
+		s.other.point(nil).dial(s.a, nil)
 		return s.a.request(s.t).Accept(s.p.EP, nil)
 	}, stateMap{EPUnconnected: EPConnected}, EventEstablished, nil},
 	{"Disconnect, abrupt", func(s *stage) error { return s.p.Disconnect(CloseAbrupt) }, stateMap{

@@ -145,9 +145,15 @@ func TestOrphanIsReset(t *testing.T) {
 			for moved := false; !moved; { // no more than that, so that something is left
 				_, err := io.ReadFull(y, make([]byte, minRing))
 				check(t, err)
-				x.mu.Lock()
-				moved = x.position() > before
-				x.mu.Unlock()
+				for range 20 { // the news of each read takes a moment
+					x.mu.Lock()
+					moved = x.position() > before
+					x.mu.Unlock()
+					if moved {
+						break
+					}
+					time.Sleep(time.Millisecond)
+				}
 			}
 			later(time.Second)
 			if orphaned.n == 0 {
