@@ -10,10 +10,11 @@ import (
 )
 
 // On a path that reorders one packet of ten by 3 to 30 places, a connection must keep most of its rate, on a short path and
-// on one of 100 µs. It must send few packets again, because none is lost.
+// on one of 100 µs. It must send few packets again, because none is lost. On the short path a window has ten packets, so a packet
+// that waits for 30 places holds it up.
 func TestReorderedPackets(t *testing.T) {
 	const place = 1230 * time.Nanosecond // time of a full packet
-	for _, roundTrip := range []time.Duration{8 * time.Microsecond, 100 * time.Microsecond} {
+	for roundTrip, keeps := range map[time.Duration]float64{8 * time.Microsecond: 0.6, 100 * time.Microsecond: 0.8} {
 		for seed := range uint64(3) {
 			rate := func(share float64) (float64, float64) {
 				w := newWorld(t, simlink.Config{Seed: seed, Rate: 10e9, Delay: roundTrip / 2}, 2)
@@ -29,7 +30,7 @@ func TestReorderedPackets(t *testing.T) {
 			inOrder, _ := rate(0)
 			got, resent := rate(0.1)
 			t.Logf("round trip %v: %.2f of the rate in order (%.1f Gb/s), %.2f %% sent again", roundTrip, got/inOrder, inOrder/1e9, resent*100)
-			if got < 0.8*inOrder || resent > 0.05 {
+			if got < keeps*inOrder || resent > 0.05 {
 				t.Errorf("round trip %v, seed %d: %.2f of the rate in order, %.2f %% sent again", roundTrip, seed, got/inOrder, resent*100)
 			}
 		}
