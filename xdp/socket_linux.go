@@ -300,6 +300,7 @@ func (s *Socket) describe(o *Options, asked Mode) link.Caps {
 		RxFrames:  o.ownerFrames(),
 		TxFrames:  o.TxRing,
 		Mode:      string(Copy),
+		HostDelay: hostDelayCopy,
 	}
 	if s.sg {
 		c.Segments = maxSegments
@@ -310,7 +311,7 @@ func (s *Socket) describe(o *Options, asked Mode) link.Caps {
 		c.Mode = string(Generic)
 		c.NoGroups = true // the program runs behind the kernel's segmentation, so it sees a group as one packet
 	case s.zc:
-		c.Mode = string(ZeroCopy)
+		c.Mode, c.HostDelay = string(ZeroCopy), hostDelayZeroCopy
 	}
 	headers := headers4
 	if s.local.Addr().Is6() {
