@@ -10,7 +10,7 @@ func TestDoctorUsage(t *testing.T) {
 	tests := []struct{ args, want string }{
 		{"eth0", `datbench: datbench doctor takes no argument "eth0"; see datbench doctor --help`},
 		{"--ia eth0", `datbench: --ia: "eth0" is not an adapter: write xdp:INTERFACE, auto:INTERFACE or udp:ADDRESS`},
-		{"--ia udp:eth0", `datbench: --ia: udp:eth0 needs an IP address or an interface of this host: route ip+net: no such network interface`},
+		{"--ia udp:none0", `datbench: --ia: udp:none0 needs an IP address or an interface of this host: route ip+net: no such network interface`},
 		{"--ia xdp:eth0,fast", `datbench: --ia: no mode is called "fast": use zero-copy, copy or generic`},
 		{"--port 0", `datbench: --port: 0 is not a port; choose one from 1 to 65535, the same on both hosts`},
 		{"--try", `datbench: --try needs --ia: the adapter to open`},
