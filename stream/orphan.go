@@ -28,7 +28,7 @@ func (o *orphans) closeWait() time.Duration {
 	return closeWait
 }
 
-// hasten notes that a Close has waited in vain.
+// hasten notes that a Close has waited without success.
 func (o *orphans) hasten() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

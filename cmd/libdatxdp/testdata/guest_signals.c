@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 
-/* What a program can see of its signals and limits. */
+/* Signals, handlers and limits as the program sees them. */
 struct state {
 	struct sigaction actions[NSIG];
 	sigset_t mask;

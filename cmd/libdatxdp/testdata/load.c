@@ -21,7 +21,7 @@ struct message {
 	uint64_t number, size, last;
 };
 
-/* What a side tells the other when they connect: where it may write. */
+/* Private data of a connection: the memory that the peer may write. */
 struct target {
 	uint64_t address;
 	DAT_RMR_CONTEXT context;
