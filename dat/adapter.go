@@ -24,12 +24,13 @@ type adapter struct {
 	drivers      []*driver                   // one for each link; each receive queue has one link
 	engines      progress.Group              // the same drivers, for calls that poll all engines
 	arena        arena                       // memory for IA.Alloc
-	device       io.Closer                   // closes the device and its links; nil: close each link
+	device       closer                      // closes the device and its links; nil: close each link
 	readStats    func() deviceStats          // reads the counters of the device; nil if it has none
 	tallies      tallies                     // counters that the engines do not keep
 	feedMu       sync.Mutex                  // guards EVD.feedCounts of every EVD
 	security     *security                   // keys and peers; nil in plaintext mode
 	refs         int                         // number of open IAs; guarded by adaptersMu
+	stopped      bool                        // the engines and links are closed; guarded by adaptersMu
 	attr         IAAttr                      // its maximum numbers of objects apply to all opens together
 	objectCounts [HandleSRQ + 1]atomic.Int32 // number of existing objects, by kind
 	sharedMems   sharedMemories              // sizes of shared memory, by cookie
@@ -54,7 +55,7 @@ var (
 // device is the result of opening a device.
 type device struct {
 	links      []link.Link
-	closer     io.Closer          // closes the device and its links; nil: close each link
+	closer     closer             // closes the device and its links; nil: close each link
 	readStats  func() deviceStats // reads the counters of the device; nil if it has none
 	logLine    logLine            // a log message, written after the open
 	portPicked bool               // the system has picked the UDP port
@@ -62,21 +63,27 @@ type device struct {
 	watch      func(*adapter)     // starts watching the device for changes, after the adapter is made; nil: do not watch
 }
 
-// acquire returns the open adapter that is registered under key or an alias, and counts one more open of it. If the
-// device of that adapter has ended, acquire returns the reason as an error. If no such adapter is open, acquire calls
-// openLinks, makes an adapter for the device that openLinks returns, and registers the adapter.
+// closer closes a device and its links, in one step or in two.
+type closer interface {
+	// Stop closes everything but the memory that consumers use. The device can then be opened again.
+	Stop() error
+	// Close closes everything.
+	io.Closer
+}
+
+// acquire returns the open adapter that is registered under key or an alias, and counts one more open of it. If no such
+// adapter is open, acquire calls openLinks, makes an adapter for the device that openLinks returns, and registers the
+// adapter. An adapter whose device has ended is not shared: its opens keep it until they are closed.
 func acquire(key string, o Options, openLinks func() (device, error), aliases ...string) (*adapter, error) {
 	var dev device
 	defer func() { dev.logLine.emit() }()
 	adaptersMu.Lock()
 	defer adaptersMu.Unlock()
+	retireEnded()
 	for _, k := range append([]string{key}, aliases...) {
 		a := adapters[k]
 		if a == nil {
 			continue
-		}
-		if reason := a.endReason.Load(); reason != nil {
-			return nil, *reason
 		}
 		if err := a.security.allows(o.Security); err != nil {
 			return nil, err
@@ -108,21 +115,33 @@ func (dev *device) wrap(layer func(link.Link) link.Link) {
 	for i, l := range dev.links {
 		over[i] = layer(l)
 	}
-	dev.links, dev.closer = over, &wrappedCloser{over, dev.closer}
+	dev.links, dev.closer = over, &wrappedCloser{links: over, device: dev.closer}
 }
 
 // wrappedCloser closes first the links that Options.Wrap made, and then the device below these links. The order
 // matters: a link that Options.Wrap made may hold frames of the device until the link is closed.
 type wrappedCloser struct {
-	links  []link.Link
-	device io.Closer
+	links   []link.Link
+	device  closer // nil: the links close it
+	stopped bool
 }
 
-func (l *wrappedCloser) Close() error {
-	var err error
+func (l *wrappedCloser) Stop() (err error) {
+	if l.stopped {
+		return nil
+	}
+	l.stopped = true
 	for _, top := range l.links {
 		err = errors.Join(err, top.Close())
 	}
+	if l.device != nil {
+		err = errors.Join(err, l.device.Stop())
+	}
+	return err
+}
+
+func (l *wrappedCloser) Close() error {
+	err := l.Stop()
 	if l.device != nil {
 		err = errors.Join(err, l.device.Close())
 	}
@@ -202,15 +221,30 @@ func (a *adapter) release() error {
 	if a.refs--; a.refs > 0 {
 		return nil
 	}
-	delete(adapters, a.key)
+	if adapters[a.key] == a {
+		delete(adapters, a.key)
+	}
+	err := a.stop()
+	a.mapChecker.close()
+	if a.device != nil {
+		err = errors.Join(err, a.device.Close())
+	}
+	return err
+}
+
+// stop closes the engines, the links and the device, but not the memory of Alloc, which consumers may still use. A second
+// stop does nothing. adaptersMu is held.
+func (a *adapter) stop() (err error) {
+	if a.stopped {
+		return nil
+	}
+	a.stopped = true
 	a.security.stop() // first, because the worker gives its results to the engines and wakes their links
 	a.engines.Close()
 	a.security.forget()
-	a.mapChecker.close()
 	if a.device != nil {
-		return a.device.Close()
+		return a.device.Stop()
 	}
-	var err error
 	for _, d := range a.drivers {
 		err = errors.Join(err, d.link.Close())
 	}

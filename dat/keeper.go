@@ -49,22 +49,39 @@ func (k *deviceObserver) Ended(why error) {
 // endDevice breaks every connection of the adapter and queues EventAsyncIACatastrophic in each of its opens.
 func (a *adapter) endDevice(why error) {
 	a.endReason.Store(&why)
-	for _, d := range a.drivers {
-		_ = d.runPolled(func(e *wire.Engine) error { // fails on a closed adapter, which has no connections
-			e.LinkDown()
-			return nil
-		})
-	}
+	a.linkDown()
 	for _, ia := range a.openIAs.all() {
 		ia.postAsync(EventAsyncIACatastrophic, ia, ReasonIAEnded)
 		ia.end(why)
 	}
 }
 
+// linkDown breaks every connection of the adapter.
+func (a *adapter) linkDown() {
+	for _, d := range a.drivers {
+		_ = d.runPolled(func(e *wire.Engine) error { // fails on a closed adapter, which has no connections
+			e.LinkDown()
+			return nil
+		})
+	}
+}
+
+// retireEnded removes the adapters whose device has ended from the registry, and closes their devices, so that these can
+// be opened again before every open of such an adapter is closed. adaptersMu is held.
+func retireEnded() {
+	for key, a := range adapters {
+		if a.endReason.Load() != nil {
+			delete(adapters, key)
+			a.linkDown() // endDevice may not have come to it
+			_ = a.stop() // there is no open to which an error belongs
+		}
+	}
+}
+
 // Err returns the reason why the adapter stopped moving packets, such as a deleted interface or a removed address.
 // While the adapter works, Err returns nil. When the adapter stops, each open gets EventAsyncIACatastrophic with
-// ReasonIAEnded, and its Context is done. After that the only useful call is Close. When every open of the adapter is
-// closed, it can be opened again.
+// ReasonIAEnded, and its Context is done. After that the only useful call is Close. Open does not share such an adapter:
+// it opens the device again, if the device is back.
 func (ia *IA) Err() error {
 	if ia == nil {
 		return errHandleIA

@@ -272,9 +272,18 @@ func (d *Device) Stats() link.Stats {
 	return sum
 }
 
-// Close disables the redirect, closes the sockets, detaches the program and releases the port, in this order. If a
-// method of the device's Keeper is running, Close waits until the method returns. A second Close does nothing.
+// Close disables the redirect, closes the sockets, detaches the program and releases the port, in this order. Then it
+// frees the memory of Options.Memory. If a method of the device's Keeper is running, Close waits until the method
+// returns. A second Close does nothing.
 func (d *Device) Close() error {
+	err := errors.Join(d.Stop(), d.memory.recycle())
+	d.memory = nil
+	return err
+}
+
+// Stop does what Close does, except that the memory of Options.Memory stays as it is. So consumers may use the memory
+// until Close, while the interface is opened again. A second Stop does nothing.
+func (d *Device) Stop() error {
 	d.closing.Do(func() { close(d.quit) })
 	d.watcher.Wait()
 	var errs []error
@@ -289,8 +298,6 @@ func (d *Device) Close() error {
 	for _, s := range d.sockets {
 		errs = append(errs, s.Close())
 	}
-	errs = append(errs, d.memory.recycle())
-	d.memory = nil
 	if d.steer != nil {
 		errs = append(errs, d.steer.Close())
 	}

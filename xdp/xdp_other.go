@@ -24,6 +24,7 @@ func (*Device) Links() []link.Link          { return nil }
 func (*Device) Mode() Mode                  { return Auto }
 func (*Device) Counters() (Counters, error) { return Counters{}, link.ErrUnsupported }
 func (*Device) Stats() link.Stats           { return link.Stats{} }
+func (*Device) Stop() error                 { return nil }
 func (*Device) Close() error                { return nil }
 
 // guard is the stub of the socket that holds the device's port.

@@ -34,6 +34,14 @@ func (l *Lab) wire(o Options) error {
 	return l.awaitCarrier()
 }
 
+// Rewire deletes the veth pair and creates it again, as when the driver of a NIC is reloaded.
+func (l *Lab) Rewire(o Options) error {
+	if err := l.each(func(_ Side, e *end) error { return e.deleteLink() }); err != nil {
+		return err
+	}
+	return l.wire(o.withDefaults())
+}
+
 func (e *end) configure(s Side) error {
 	if err := e.up("lo"); err != nil {
 		return err
