@@ -16,7 +16,7 @@ import (
 )
 
 // echo appends the request to the response; a request that begins with "no" is refused.
-func echo(into, request []byte) ([]byte, error) {
+func echo(_ context.Context, into, request []byte) ([]byte, error) {
 	if bytes.HasPrefix(request, []byte("no")) {
 		return nil, fmt.Errorf("refused: %s\x1b", request)
 	}
@@ -108,7 +108,7 @@ func testCall(t *testing.T, conn net.Conn) {
 // the calls that wait.
 func TestCallContext(t *testing.T) {
 	release := make(chan struct{})
-	c := NewClient(serve(t, func(into, request []byte) ([]byte, error) {
+	c := NewClient(serve(t, func(_ context.Context, into, request []byte) ([]byte, error) {
 		<-release
 		return append(into, request...), nil
 	})())
@@ -155,7 +155,7 @@ func TestCallAfterUnreadResponse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			large := make([]byte, 15<<20)
 			release := make(chan struct{})
-			c := NewClient(serve(t, func(into, request []byte) ([]byte, error) {
+			c := NewClient(serve(t, func(_ context.Context, into, request []byte) ([]byte, error) {
 				<-release
 				return append(into, large...), nil
 			})())
@@ -250,7 +250,7 @@ func benchCall(b *testing.B, conn net.Conn) {
 
 // The text of an error is kept up to a limit, at both ends.
 func TestLongErrorText(t *testing.T) {
-	c := NewClient(serve(t, func(_, _ []byte) ([]byte, error) {
+	c := NewClient(serve(t, func(_ context.Context, _, _ []byte) ([]byte, error) {
 		return nil, errors.New(strings.Repeat("e", 1<<20))
 	})())
 	defer c.Close()

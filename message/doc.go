@@ -4,7 +4,8 @@
 //
 //   - [Conn] sends messages with Send and receives them with Recv.
 //   - [Client] sends requests with Call. Any number of goroutines may have a request outstanding.
-//   - [Server] accepts connections and answers requests with a function.
+//   - [Server] accepts connections and answers requests with a function. The context of a request knows its peer
+//     ([PeerOf]). [Server.Shutdown] ends a server without interrupting requests.
 //
 // Over a stream.Conn of package stream, each message is copied once from the ring into which the peer writes, because
 // the peer can change the ring at any time. Over any other net.Conn, for example TCP or TLS, the package works too.

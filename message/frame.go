@@ -85,6 +85,17 @@ func (b *buffer) Peek() ([]byte, error) {
 
 func (b *buffer) Discard(n int) { b.r += n }
 
+// ahead reads until the buffer is full, and leaves the bytes in it as they are.
+func (b *buffer) ahead() error {
+	for b.w < len(b.buf) {
+		n, err := b.conn.Read(b.buf[b.w:])
+		if b.w += n; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // reader cuts received bytes into frames.
 type reader struct {
 	src    source
@@ -122,6 +133,16 @@ func (r *reader) next() (h header, payload []byte, err error) {
 			return h, r.part[headerSize:], nil
 		}
 	}
+}
+
+// ahead waits for the end of the connection. It returns nil if it cannot, because further bytes wait. The frame that next
+// has returned stays valid.
+func (r *reader) ahead() error {
+	if b, ok := r.src.(*buffer); ok {
+		return b.ahead()
+	}
+	_, err := r.src.Peek()
+	return err
 }
 
 // release consumes the frame that next returned last.

@@ -138,7 +138,7 @@ func TestNumbersWrapAround(t *testing.T) {
 // Calls whose contexts end at any moment must not get the response of another call, though they share pooled memory.
 // Late responses are dropped.
 func TestCancelledCalls(t *testing.T) {
-	c := NewClient(serve(t, func(into, request []byte) ([]byte, error) {
+	c := NewClient(serve(t, func(_ context.Context, into, request []byte) ([]byte, error) {
 		if request[0] == 'e' {
 			return nil, errors.New(string(request))
 		}

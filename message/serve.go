@@ -3,7 +3,6 @@ package message
 import (
 	"context"
 	"errors"
-	"io"
 	"net"
 	"slices"
 	"sync"
@@ -14,13 +13,23 @@ import (
 // Handler answers a request. It appends the response to the slice into and returns the result. The slices into and
 // request belong to it until it returns. If it returns an error, the client's Call returns the error's text as a
 // RemoteError. Requests of one connection are handled one after another, those of several connections at the same time.
-type Handler func(into, request []byte) ([]byte, error)
+//
+// PeerOf(ctx) says who asks. The context is done when the connection has ended or the server was closed; its cause says
+// why. The end of a client is noticed while the handler runs if the handler uses Done or Err of the context, and unless
+// the client has sent further requests that wait in a stream.
+type Handler func(ctx context.Context, into, request []byte) ([]byte, error)
 
-// Server answers requests.
+// Server answers requests. Any goroutine may call its methods. The fields must not change after the first call.
 type Server struct {
 	Handler Handler
 	MaxSize int // size of the largest request and response in bytes; 0 means DefaultMaxSize
+
+	sessions sessions
 }
+
+// ErrServerClosed is returned by Serve and ServeConn after Shutdown or Close. It is the cause of the contexts of requests
+// after Close.
+var ErrServerClosed = errors.New("message: the server was closed")
 
 // Serve accepts connections from l and answers their requests with h, as Server.Serve does.
 func Serve(l net.Listener, h Handler) error {
@@ -31,18 +40,27 @@ func Serve(l net.Listener, h Handler) error {
 // Serve accepts connections from l and answers their requests, each connection in a goroutine of its own. If Accept fails
 // for lack of descriptors or memory, Serve tries again after a while. If Accept fails otherwise, for example because l is
 // closed, Serve closes all connections at the same time, waits for their goroutines, and returns the error of Accept, or
-// nil if it is net.ErrClosed.
+// nil if it is net.ErrClosed. After Shutdown, Serve returns ErrServerClosed when the last connection has ended.
 //
 // Serve does not bound the number of connections, nor the time of an idle one: to do so, wrap the listener.
 func (s *Server) Serve(l net.Listener) error {
+	if !s.sessions.listen(l) {
+		_ = l.Close()
+		return ErrServerClosed
+	}
+	defer s.sessions.unlisten(l)
 	open := connections{all: make(map[net.Conn]struct{})}
-	defer open.close()
 	for {
 		c, err := accept(l)
 		switch {
-		case errors.Is(err, net.ErrClosed):
-			return nil
+		case err != nil && s.sessions.ending():
+			open.group.Wait()
+			return ErrServerClosed
 		case err != nil:
+			open.close()
+			if errors.Is(err, net.ErrClosed) {
+				return nil
+			}
 			return err
 		}
 		open.start(c, s.ServeConn)
@@ -102,34 +120,17 @@ func accept(l net.Listener) (net.Conn, error) {
 var shortages = []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED}
 
 // ServeConn answers the requests of a connection until the client closes it, and closes it too. It returns nil if the
-// client has closed it between two requests.
+// client has closed it between two requests, and ErrServerClosed after Shutdown or Close.
 func (s *Server) ServeConn(c net.Conn) error {
-	m := New(c)
-	defer m.Close()
-	if s.MaxSize > 0 {
-		m.SetMaxSize(s.MaxSize)
+	x := newSession(c, s.MaxSize)
+	defer x.conn.Close()
+	if !s.sessions.add(x) {
+		return ErrServerClosed
 	}
-	var out []byte
-	for {
-		ask, p, err := m.read(context.Background())
-		switch {
-		case err == io.EOF:
-			return nil
-		case err == nil && ask.kind != kindRequest:
-			err = errors.New("message: the peer has sent a message to a Server: it expects requests of Call")
-		}
-		if err != nil {
-			return err
-		}
-		reply := header{kind: kindResponse, id: ask.id}
-		if out, err = s.Handler(out[:0], p); err != nil {
-			reply.kind, out = kindError, append(out[:0], err.Error()[:min(len(err.Error()), maxErrorText)]...)
-		}
-		if err := m.write(context.Background(), reply, out); err != nil {
-			return err
-		}
-		if cap(out) > bufferSize {
-			out = nil // do not keep the memory of a rare large response
-		}
+	err := x.serve(s.Handler)
+	x.end(err)
+	if s.sessions.remove(x); s.sessions.ending() {
+		return ErrServerClosed
 	}
+	return err
 }

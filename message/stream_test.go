@@ -34,6 +34,14 @@ func overStream(t testing.TB) (a, b net.Conn) {
 	return a, b
 }
 
+// listenStream returns a listener of streams, and a function that connects to it.
+func listenStream(t testing.TB) (net.Listener, func() net.Conn) {
+	l, err := stream.Listen(t.Context(), "udp:127.91.0.5", 7000)
+	return l, dialer(t, err, func() (net.Conn, error) {
+		return stream.Dial(t.Context(), "udp:127.91.0.6", "127.91.0.5:7000")
+	})
+}
+
 // shown is a stream that remembers the memory that Peek has shown: the peer of a stream can write into it.
 type shown struct {
 	*stream.Conn
@@ -83,7 +91,7 @@ func TestPeerCannotChangeMessage(t *testing.T) {
 func TestPeerCannotChangeRequest(t *testing.T) {
 	a, b := overStream(t)
 	ring := &shown{Conn: b.(*stream.Conn)}
-	s := Server{Handler: func(into, request []byte) ([]byte, error) {
+	s := Server{Handler: func(_ context.Context, into, request []byte) ([]byte, error) {
 		ring.overwrite()
 		return append(into, request...), nil
 	}}

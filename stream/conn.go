@@ -257,4 +257,10 @@ func (c *Conn) Peer() (key dat.PublicKey, name string) {
 	return p.PeerKey, p.PeerName
 }
 
+// Identity is Peer for packages that do not import dat.
+func (c *Conn) Identity() (key [32]byte, name string) {
+	k, name := c.Peer()
+	return k, name
+}
+
 var _ net.Conn = (*Conn)(nil)

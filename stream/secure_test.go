@@ -73,7 +73,7 @@ func TestSecure(t *testing.T) {
 			echoed <- err
 			return
 		}
-		if key, name := c.(*Conn).Peer(); key != keys[0] || name != "alice" {
+		if key, name := c.(*Conn).Identity(); key != keys[0] || name != "alice" {
 			t.Errorf("the client is %q %v", name, key)
 		}
 		_, err = io.Copy(c, c)

@@ -48,7 +48,7 @@ func serve(ctx context.Context, adapter, _ string) error {
 	fmt.Println("serving on", l.Addr())
 	var mu sync.Mutex
 	store := make(map[string]string)
-	s := message.Server{MaxSize: 4096, Handler: func(into, request []byte) ([]byte, error) {
+	s := message.Server{MaxSize: 4096, Handler: func(_ context.Context, into, request []byte) ([]byte, error) {
 		words := strings.Split(string(request), "\x00")
 		mu.Lock()
 		defer mu.Unlock()

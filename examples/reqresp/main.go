@@ -47,7 +47,7 @@ func serve(ctx context.Context, adapter string) error {
 	}
 	context.AfterFunc(ctx, func() { _ = l.Close() })
 	fmt.Println("serving on", l.Addr())
-	return message.Serve(l, func(into, request []byte) ([]byte, error) { return append(into, request...), nil })
+	return message.Serve(l, func(_ context.Context, into, request []byte) ([]byte, error) { return append(into, request...), nil })
 }
 
 func ask(ctx context.Context, adapter, server string, clients, depth, requests uint) error {
