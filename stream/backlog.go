@@ -131,7 +131,7 @@ func (l *Listener) newStream(r *request) (*Conn, error) {
 		return nil, err
 	}
 	c.local, c.out.peer.remoteRing = l.addrOf(r), r.peer
-	c.life, c.listener = pending, l
+	c.life, c.listener, c.linger = pending, l, l.linger
 	return c, nil
 }
 

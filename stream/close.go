@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"io"
 	"net"
 	"os"
 	"syscall"
@@ -157,6 +158,26 @@ func (c *Conn) CloseWrite() error {
 	return nil
 }
 
+// CloseRead ends the receiving direction: Reads return io.EOF, also one that is blocked. The stream discards what has
+// arrived and what arrives later, so that the peer can go on writing. Writing goes on.
+func (c *Conn) CloseRead() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.closed():
+		return c.opError("close", net.ErrClosed)
+	case c.phase == ended && c.cause != io.EOF:
+		return c.opError("close", c.cause)
+	}
+	c.in.closed = true
+	c.drain()
+	c.discard()
+	c.interrupt(&c.read)
+	c.flush()
+	c.watchIfDue()
+	return nil
+}
+
 // SetLinger says what Close does with bytes that the peer has not acknowledged. The signature is that of
 // net.TCPConn.SetLinger.
 //
@@ -178,6 +199,17 @@ func (c *Conn) SetLinger(sec int) error {
 func linger(sec int) time.Duration {
 	const most = int(maxLinger / time.Second)
 	return time.Duration(max(-1, min(sec, most))) * time.Second
+}
+
+// lingerOf returns the time of SetLinger for the option Linger, whose zero value means the default.
+func lingerOf(option time.Duration) time.Duration {
+	switch {
+	case option == 0:
+		return -1
+	case option < 0:
+		return 0
+	}
+	return min(option, maxLinger)
 }
 
 // maxLinger is the longest linger time. It keeps the arithmetic of times from an overflow.

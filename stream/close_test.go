@@ -211,7 +211,7 @@ func TestTooManyOrphans(t *testing.T) {
 func TestCloseWaitsOnce(t *testing.T) {
 	a, b := sim(t, simlink.Config{Loss: 1})
 	_ = b
-	s := newStack("test", a)
+	s := newStack(adapter{name: "test", ia: a})
 	if s.orphans.closeWait() != closeWait {
 		t.Error("the first Close does not wait")
 	}

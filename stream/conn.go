@@ -181,7 +181,10 @@ func (c *Conn) transferred(ev *dat.Event) (err error) {
 			return err
 		}
 		c.used = true
-		if !c.closed() {
+		switch {
+		case c.in.closed:
+			c.discard()
+		case !c.closed():
 			c.enlarge()
 		}
 	case dat.DTOReceive:

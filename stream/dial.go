@@ -20,6 +20,12 @@ type Dialer struct {
 	IA      *dat.IA       // an adapter that the caller has opened and closes later, in place of Adapter
 	Timeout time.Duration // longest time for a connection; 0 means 10 seconds
 
+	// Linger is how long Close of a stream waits for acknowledgements, as in Conn.SetLinger. 0 means the default, and a
+	// negative time drops what was not acknowledged.
+	Linger time.Duration
+	// Security has the keys with which Adapter is opened, in place of options in its name.
+	Security dat.Security
+
 	// PeerKey or PeerName says who the peer is, as in dat.ConnectConfig. In secure mode, without both the file of peers says
 	// who has the address.
 	PeerKey  dat.PublicKey
@@ -76,7 +82,7 @@ func (d *Dialer) prepare(ctx context.Context, name, address string) (s *stack, a
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
-	if s, err = use(d.Adapter, d.IA); err != nil {
+	if s, err = use(adapter{d.Adapter, d.Security, d.IA}); err != nil {
 		return nil, nil, err
 	}
 	if all, err = s.resolve(ctx, name, address); err != nil {
@@ -98,6 +104,9 @@ func (d *Dialer) connect(ctx context.Context, s *stack, remote *net.TCPAddr, tim
 	end := time.Now().Add(timeout)
 	for pause := minPause; ; pause = min(2*pause, maxPause) {
 		c, err := s.dial(ctx, remote, dat.ConnectConfig{Timeout: time.Until(end), PeerKey: d.PeerKey, PeerName: d.PeerName})
+		if err == nil {
+			c.linger = lingerOf(d.Linger)
+		}
 		if err != errBacklog || time.Until(end) < pause {
 			return c, err
 		}

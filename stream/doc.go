@@ -51,6 +51,17 @@
 //	conn, err := grpc.NewClient("passthrough:///10.0.0.1:7000", grpc.WithTransportCredentials(insecure.NewCredentials()),
 //		grpc.WithContextDialer(func(ctx context.Context, to string) (net.Conn, error) { return d.DialContext(ctx, "tcp", to) }))
 //
+// A pool: before a stream is used again, check that its peer has not closed it meanwhile, nor sent unexpected bytes. If
+// idle returns false, close the stream and dial again:
+//
+//	func idle(c net.Conn) bool {
+//		_ = c.SetReadDeadline(time.Now().Add(time.Millisecond))
+//		n, err := c.Read(make([]byte, 1))
+//		return n == 0 && errors.Is(err, os.ErrDeadlineExceeded) && c.SetReadDeadline(time.Time{}) == nil
+//	}
+//
+// A message.Client of package message is a pool of its own for requests: any number of them share one stream.
+//
 // TLS: tls.Client(c, config) and tls.NewListener(l, config). Secure mode of the adapter needs neither.
 //
 // # Differences from package net
@@ -61,7 +72,8 @@
 //   - A program that ends must call Drain, if peers have not read what was written before Close.
 //   - Close of a stream whose peer has sent unread bytes still delivers what was written. TCP resets the connection, and
 //     can lose it.
-//   - There is no file descriptor: SyscallConn and File are missing, and so is CloseRead.
+//   - There is no file descriptor: SyscallConn and File are missing.
+//   - CloseRead discards bytes that have arrived and were not read. TCP lets them be read.
 //   - Ports are those of the adapter. The network of addresses is tcp, because libraries expect it.
 //
 // # Flow of bytes

@@ -16,6 +16,9 @@ type ListenConfig struct {
 	Adapter string  // name of the adapter: xdp:INTERFACE, udp:ADDRESS or auto:INTERFACE
 	IA      *dat.IA // an adapter that the caller has opened and closes later, in place of Adapter
 	Backlog int     // streams that may wait for Accept; 0 means 128
+
+	Linger   time.Duration // of accepted streams, as in Dialer
+	Security dat.Security  // the keys with which Adapter is opened, in place of options in its name
 }
 
 // Listener is a service that accepts streams. It implements net.Listener; any goroutine may call its methods.
@@ -24,6 +27,8 @@ type Listener struct {
 	evd   *dat.EVD
 	psp   *dat.PSP
 	addr  *net.TCPAddr
+
+	linger time.Duration // of accepted streams
 
 	ctx     context.Context // done when the listener is closed or has failed; its cause says why
 	cancel  context.CancelCauseFunc
@@ -59,11 +64,11 @@ func (lc *ListenConfig) listen(ctx context.Context, port uint16) (*Listener, err
 	if lc.Adapter == "" && lc.IA == nil {
 		return nil, errNoAdapter
 	}
-	s, err := use(lc.Adapter, lc.IA)
+	s, err := use(adapter{lc.Adapter, lc.Security, lc.IA})
 	if err != nil {
 		return nil, err
 	}
-	l := &Listener{stack: s}
+	l := &Listener{stack: s, linger: lingerOf(lc.Linger)}
 	l.ctx, l.cancel = context.WithCancelCause(s.ia.Context())
 	if err := l.start(cmp.Or(lc.Backlog, defaultBacklog), port); err != nil {
 		l.free()

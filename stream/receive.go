@@ -16,6 +16,7 @@ type inbox struct {
 	reported uint64 // consumed at the last credit
 	messages uint32 // data messages since the last credit
 	ended    bool   // the peer sends no further bytes
+	closed   bool   // CloseRead was called: bytes are consumed as they arrive
 }
 
 // data takes a data message of n bytes, or a credit without data if n is 0. No bytes may follow the end.
@@ -81,6 +82,8 @@ func (c *Conn) arrival(want int) error {
 			return c.opError("read", err)
 		}
 		switch {
+		case c.in.closed:
+			return io.EOF
 		case c.in.received > c.in.consumed, want == 0:
 			c.race.in.acquire()
 			return nil
@@ -113,6 +116,9 @@ func (c *Conn) consume(n int) {
 	c.in.consumed += uint64(n)
 	c.retireIn()
 }
+
+// discard consumes what has arrived, after CloseRead.
+func (c *Conn) discard() { c.consume(int(c.in.received - c.in.consumed)) }
 
 // retireIn frees the first receive ring if it has no bytes left and there is a second one.
 func (c *Conn) retireIn() {

@@ -17,7 +17,7 @@ func TestDialSeveralAddresses(t *testing.T) {
 	all := hosts(t, 2)
 	l := listen(t, ListenConfig{IA: all[0]})
 	d := Dialer{IA: all[1], Timeout: 3 * time.Second}
-	s, err := use("", all[1])
+	s, err := use(adapter{ia: all[1]})
 	check(t, err)
 	defer s.release()
 	at := func(host string) *net.TCPAddr { return &net.TCPAddr{IP: net.ParseIP(host), Port: l.addr.Port} }
@@ -58,7 +58,7 @@ func TestShare(t *testing.T) {
 // TestResolve: hosts that stand for the local system are the adapter's address, and a network chooses a family.
 func TestResolve(t *testing.T) {
 	a, _ := sim(t, simlink.Config{})
-	s, err := use("", a)
+	s, err := use(adapter{ia: a})
 	check(t, err)
 	defer s.release()
 	for _, c := range []struct{ network, address, want string }{

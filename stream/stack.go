@@ -14,7 +14,7 @@ const listenGrace = time.Millisecond
 
 // stack is an open adapter with its streams and listeners, its users. The last user closes it.
 type stack struct {
-	key     any // in stacks
+	key     adapter // in stacks
 	ia      *dat.IA
 	own     bool  // close ia with the stack
 	memory  quota // of the bytes by which rings grow
@@ -25,17 +25,23 @@ type stack struct {
 	idling
 }
 
-// stacks has the adapters in use: by name, or by *dat.IA for those of the caller.
+// adapter says which adapter is used.
+type adapter struct {
+	name     string
+	security dat.Security
+	ia       *dat.IA // of the caller, in place of the others; nil otherwise
+}
+
+// stacks has the adapters in use.
 var (
 	opening sync.Mutex
-	stacks  = map[any]*stack{}
+	stacks  = map[adapter]*stack{}
 )
 
-// use returns the stack of an adapter, for one more user. It opens the adapter of that name, or uses ia if it is not nil.
-func use(name string, ia *dat.IA) (*stack, error) {
-	var key any = name
-	if ia != nil {
-		key = ia
+// use returns the stack of an adapter, for one more user. It opens the adapter, unless the caller has.
+func use(key adapter) (*stack, error) {
+	if key.ia != nil {
+		key = adapter{ia: key.ia}
 	}
 	opening.Lock()
 	defer opening.Unlock()
@@ -43,8 +49,8 @@ func use(name string, ia *dat.IA) (*stack, error) {
 		s.users++
 		return s, nil
 	}
-	s := newStack(key, ia)
-	if err := s.open(name); err != nil {
+	s := newStack(key)
+	if err := s.open(); err != nil {
 		return nil, err
 	}
 	stacks[key] = s
@@ -52,21 +58,22 @@ func use(name string, ia *dat.IA) (*stack, error) {
 }
 
 // newStack returns a stack with one user.
-func newStack(key any, ia *dat.IA) *stack {
-	return &stack{key: key, ia: ia, users: 1, memory: memoryQuota(),
+func newStack(key adapter) *stack {
+	return &stack{key: key, ia: key.ia, users: 1, memory: memoryQuota(),
 		orphans: orphans{quota: quota{limit: maxOrphans, address: memoryShare, network: memoryNetwork}},
 		idling:  idling{untidy: map[*Conn]struct{}{}, interval: tidyInterval}}
 }
 
-// open opens the adapter of that name, unless the stack has one.
-func (s *stack) open(name string) (err error) {
+// open opens the adapter, unless the caller has.
+func (s *stack) open() (err error) {
 	if s.ia != nil {
 		return nil
 	}
 	o := dat.DefaultOptions()
 	o.AsyncQLen = dat.NoAsyncEVD
 	o.Limits.ListenGrace = listenGrace
-	s.ia, err = dat.Open(name, o)
+	o.Security = s.key.security
+	s.ia, err = dat.Open(s.key.name, o)
 	s.own = err == nil
 	return err
 }
@@ -83,7 +90,7 @@ func (s *stack) reachable() error {
 	}
 	return failed(syscall.EADDRINUSE, "another process has UDP port %d of %v, where clients look for this service: "+
 		"choose another port N of 1 to 65535 and write %q, and %q behind the name of each client's adapter",
-		dat.DefaultPort, p.Address, s.key.(string)+" port=N", "peerport=N")
+		dat.DefaultPort, p.Address, s.key.name+" port=N", "peerport=N")
 }
 
 // another counts one more user of a stack that is in use.

@@ -76,7 +76,7 @@ func (c *Conn) ready(b *blocker) bool {
 	}
 	switch b {
 	case &c.read:
-		return c.in.received > c.in.consumed || c.in.ended || c.closed()
+		return c.in.received > c.in.consumed || c.in.ended || c.in.closed || c.closed()
 	case &c.write:
 		return c.out.room() > 0 || c.out.end || c.closed()
 	default:
@@ -145,7 +145,7 @@ func (c *Conn) handOver(b *blocker) {
 	c.watchIfDue()
 }
 
-// watchIfDue lets the agent handle the next events if bytes wait to be sent.
+// watchIfDue lets the agent handle the next events if bytes wait to be sent, or are to be discarded.
 func (c *Conn) watchIfDue() {
 	if due := c.leader == nil && c.needsAgent(); due != c.watched {
 		c.watched = due
@@ -161,7 +161,7 @@ func (c *Conn) watchIfDue() {
 func (c *Conn) needsAgent() bool {
 	switch c.life {
 	case inUse:
-		return c.phase != ended && !c.out.idle()
+		return c.phase != ended && (!c.out.idle() || c.in.closed && !c.in.ended)
 	case pending, orphan:
 		return true
 	default:
