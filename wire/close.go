@@ -66,7 +66,9 @@ func (e *Engine) Drop(c *Conn) {
 	switch c.State() {
 	case Idle, Closed:
 	default:
-		c.disconnect()
+		if !c.abandon() {
+			c.disconnect()
+		}
 	}
 }
 
@@ -142,6 +144,10 @@ func (c *Conn) leave() (passive bool) {
 	c.recv.target.region = nil
 	c.takeKeys().wipe()
 	c.endOpening()
+	if c.dial.abandoned {
+		c.dial.abandoned = false
+		e.table.abandoned--
+	}
 	return passive
 }
 

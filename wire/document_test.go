@@ -205,6 +205,7 @@ func TestDocumentNumbers(t *testing.T) {
 		"longest handshake retry":      span(helloRetryMax),
 		"longest RNR delay":            span(rnrDelayMax),
 		"longest timeout":              span(maxRTO),
+		"abandoned wait":               span(abandonedWait),
 		"lost accept wait":             span(lostAcceptWait),
 		"not ready":                    span(limits.NotReady),
 		"outlier bound":                fmt.Sprint(rtt.Outlier),

@@ -221,7 +221,7 @@ func (e *Engine) publish() {
 // Connections returns the number of connections, lingering ones included.
 func (e *Engine) Connections() int {
 	e.mustOwn()
-	return e.table.usedSlots
+	return e.table.usedSlots - e.table.abandoned
 }
 
 // Close drops all connections and returns every frame to the link. The caller has ended the connections before.

@@ -41,12 +41,45 @@ func TestGivenUpAttempt(t *testing.T) {
 	}
 }
 
-// TestGivenUpSecureAttempt: in secure mode nobody has authenticated the Reset, so the connection ends after some time, in
-// which a requester that is alive confirms it.
+// TestGivenUpSecureAttempt: in secure mode too, because the requester keeps the keys of its handshake.
 func TestGivenUpSecureAttempt(t *testing.T) {
+	const delay = 10 * time.Millisecond
+	w := newSecureWorld(t, simlink.Config{Delay: delay}, Limits{}, usual, 2)
+	if took := givenUp(t, w, halfGiveUp); took > 4*delay {
+		t.Errorf("it took %v, with round trips of %v", took, 2*delay)
+	}
+}
+
+// TestGoneSecureAttempt: if the requester has no keys any more, its host answers with a Reset that nobody has
+// authenticated. The connection ends after some time, in which a requester that is alive confirms it.
+func TestGoneSecureAttempt(t *testing.T) {
 	w := newSecureWorld(t, simlink.Config{Delay: time.Millisecond}, Limits{}, usual, 2)
+	w.nodes[0].eng.table.abandoned = maxAbandoned
 	if took := givenUp(t, w, halfGiveUp); took < lostAcceptWait || took > 2*lostAcceptWait {
 		t.Errorf("it took %v, want %v", took, lostAcceptWait)
+	}
+}
+
+// TestAbandonedAttempts: attempts that were given up end by themselves if the server never answers.
+func TestAbandonedAttempts(t *testing.T) {
+	w := newSecureWorld(t, simlink.Config{Delay: time.Millisecond}, Limits{}, usual, 2)
+	a, b := w.nodes[0], w.nodes[1]
+	if err := b.host.Listen(service, b); err != nil {
+		t.Fatal(err)
+	}
+	const attempts = 3
+	for range attempts {
+		c, arrived := a.host.NewConn(plain), len(b.arrived)
+		w.dial(a, b, c, nil)
+		w.until("connection request", 10*time.Second, func() bool { return len(b.arrived) > arrived })
+		a.eng.Drop(c)
+	}
+	if a.eng.table.abandoned != attempts || a.eng.Connections() != 0 {
+		t.Errorf("%d abandoned attempts, %d connections", a.eng.table.abandoned, a.eng.Connections())
+	}
+	w.run(abandonedWait + time.Second)
+	if used := a.eng.table.usedSlots; used != 0 || a.eng.table.abandoned != 0 {
+		t.Errorf("%d attempts are left, %d abandoned", used, a.eng.table.abandoned)
 	}
 }
 

@@ -35,6 +35,7 @@ type dialState struct {
 	nextTry    Time          // when the handshake packet is repeated
 	acceptedAt Time          // when the last Accept left
 	opening    *opening      // secure mode: the handshake, until it is over; otherwise nil
+	abandoned  bool          // secure mode: the consumer has dropped the connection; only an Accept is awaited, to close it
 }
 
 // Connect begins the active side of a connection with c, which must be Idle. If Connect returns no error, exactly one
@@ -346,6 +347,10 @@ func (c *Conn) handleAccept(h *proto.Header, hi *proto.Hello) {
 	switch {
 	case !validHello(hi):
 		e.stats.BadPackets++
+		return
+	case c.dial.abandoned:
+		c.setPeer(h, hi)
+		c.finish(KindDisconnected, proto.Goodbye{})
 		return
 	case !hi.Plain(): // the peer keeps the connection until it gets a Close
 		c.setPeer(h, hi)

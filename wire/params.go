@@ -122,6 +122,11 @@ const (
 	// lostAcceptWait is the time, in secure mode, in which a requester has to confirm its connection after somebody has
 	// sent a Reset for it. It is longer than a requester takes to read message 2.
 	lostAcceptWait = time.Second
+	// abandonedWait is the time, in secure mode, for which a requester that has given up can still close the connection that
+	// the server accepts. It is the time after which a server gives a silent requester up. An engine keeps maxAbandoned such
+	// attempts, of about 2 KiB each.
+	abandonedWait = 10 * time.Second
+	maxAbandoned  = 1024
 	// closeTries is the number of Close packets to a silent peer. closeRetry is the time to the first repeat.
 	closeTries = 8
 	closeRetry = 5 * time.Millisecond

@@ -248,6 +248,7 @@ func (c *Conn) handleSecureAnswer(h *proto.Header, body []byte) {
 		o.hint = BreakVersion
 	case !hi.Parse(body):
 		c.eng.stats.BadPackets++
+	case h.Type == proto.Challenge && c.dial.abandoned: // repeat nothing
 	case h.Type == proto.Challenge:
 		c.handleSecureChallenge(&hi)
 	case hi.Noise != nil:
@@ -342,7 +343,11 @@ func (c *Conn) takeAnswer(packet []byte, s *secrets) {
 		c.eng.stats.BadPackets++
 		return
 	}
-	if h.Type == proto.Reject {
+	switch {
+	case h.Type == proto.Reject && c.dial.abandoned:
+		c.end(KindRefused, StatusFlushed)
+		return
+	case h.Type == proto.Reject:
 		c.handleReject(&hi)
 		return
 	}

@@ -22,6 +22,7 @@ type connTable struct {
 	slots     []slotEntry
 	free      []int32 // freed slots, oldest first
 	usedSlots int     // slots in use
+	abandoned int     // slots in use by abandoned attempts
 	closed    closedConns
 
 	// result of the last lookup

@@ -105,6 +105,8 @@ func (c *Conn) tick() {
 func (c *Conn) tickHello(gaveUp Kind) {
 	now, d := c.eng.now, &c.dial
 	switch {
+	case d.abandoned && now < d.deadline:
+		c.setDeadline(d.deadline)
 	case now >= d.deadline && c.peerKnown:
 		c.finish(gaveUp, proto.Goodbye{})
 	case now >= d.deadline:
