@@ -159,7 +159,10 @@ func (l *Listener) established(c *Conn) {
 
 // took notes that Accept has returned a stream, and accepts requests in its place.
 func (l *Listener) took(c *Conn) {
-	c.listener = nil // nothing but the agent of a pending stream reads it
+	accepts.Add(1)
+	c.mu.Lock()
+	c.listener = nil
+	c.mu.Unlock()
 	l.leave(c.peer())
 }
 

@@ -116,6 +116,7 @@ func (c *Conn) delivered() bool { return c.phase == ended || c.out.acknowledged(
 func (c *Conn) free() {
 	s := c.stack
 	s.forget(c)
+	c.withdraw()
 	c.unwatch()
 	c.race.close()
 	if c.ep != nil {

@@ -66,6 +66,7 @@ func (s *stack) newConn(remote *net.TCPAddr) (c *Conn, err error) {
 	c.out.slots = allSlots
 	c.agent = c.proceed
 	c.read.wake, c.write.wake, c.closing.wake = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)
+	c.enroll()
 	defer func() {
 		if err != nil {
 			c.free()
@@ -93,12 +94,17 @@ func (s *stack) newConn(remote *net.TCPAddr) (c *Conn, err error) {
 	if c.ep, err = s.ia.CreateEP(c.pz, dat.EPConfig{RecvEVD: c.evd, RequestEVD: c.evd, ConnectEVD: c.evd, Attr: &epAttr}); err != nil {
 		return c, err
 	}
+	return c, c.receiveAll()
+}
+
+// receiveAll posts all receive slots.
+func (c *Conn) receiveAll() error {
 	for i := range recvSlots {
-		if err = c.receive(uint64(i)); err != nil {
-			return c, err
+		if err := c.receive(uint64(i)); err != nil {
+			return err
 		}
 	}
-	return c, nil
+	return nil
 }
 
 // receive posts a receive slot.

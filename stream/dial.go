@@ -65,7 +65,8 @@ func (d *Dialer) dial(ctx context.Context, address string) (*Conn, error) {
 	return d.dialNetwork(ctx, network, address)
 }
 
-func (d *Dialer) dialNetwork(ctx context.Context, name, address string) (*Conn, error) {
+func (d *Dialer) dialNetwork(ctx context.Context, name, address string) (c *Conn, err error) {
+	defer func() { countDial(err) }()
 	s, all, err := d.prepare(ctx, name, address)
 	if err != nil {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
