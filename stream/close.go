@@ -148,7 +148,7 @@ func (c *Conn) CloseWrite() error {
 	switch {
 	case c.closed():
 		return c.opError("close", net.ErrClosed)
-	case c.phase == ended:
+	case c.phase == ended && c.cause != io.EOF: // a peer that has closed the stream needs no end
 		return c.opError("close", c.cause)
 	}
 	c.race.out.release()

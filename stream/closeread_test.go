@@ -28,7 +28,7 @@ func TestCloseRead(t *testing.T) {
 		check(t, x.CloseRead())
 		check(t, soon(t, "a Read", func() error { return <-blocked }))
 		check(t, soon(t, "Write", func() error {
-			_, err := y.Write(make([]byte, 4*maxRing))
+			_, err := y.Write(make([]byte, 32*maxRing))
 			return err
 		}))
 		if n, err := x.Read(make([]byte, 1)); n != 0 || err != io.EOF {
@@ -49,4 +49,18 @@ func TestCloseRead(t *testing.T) {
 		}
 		check(t, y.Close())
 	})
+}
+
+// TestHalfCloseAfterPeer: a stream whose peer has closed it can still be closed in each direction, as a TCP connection can.
+func TestHalfCloseAfterPeer(t *testing.T) {
+	a, b := udp(t)
+	x, y := newPair(t, a, b)
+	check(t, y.Close())
+	if _, err := x.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("Read: %v", err)
+	}
+	for range 2 {
+		check(t, errors.Join(x.CloseWrite(), x.CloseRead()))
+	}
+	check(t, x.Close())
 }

@@ -187,11 +187,11 @@ func (c *Conn) transferred(ev *dat.Event) (err error) {
 			return err
 		}
 		c.used = true
-		switch {
-		case c.in.closed:
-			c.discard()
-		case !c.closed():
+		if !c.closed() {
 			c.enlarge()
+		}
+		if c.in.closed {
+			c.discard()
 		}
 	case dat.DTOReceive:
 		m, err := parseControl(c.slots[ev.Cookie*controlSize:][:ev.Length])

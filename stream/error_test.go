@@ -246,6 +246,9 @@ func testCallErrors(t *testing.T, a, b *dat.IA) {
 	check(t, x.SetDeadline(past))
 	wants("read, deadline in the past", os.ErrDeadlineExceeded, true, read)
 	wants("write, deadline in the past", os.ErrDeadlineExceeded, true, written)
+	if n, err := x.Read(nil); n != 0 || err != nil {
+		t.Errorf("read of no bytes, deadline in the past: %d, %v", n, err)
+	}
 	check(t, x.SetDeadline(time.Time{}))
 	check(t, x.CloseWrite())
 	wants("write after CloseWrite", syscall.EPIPE, false, written)
