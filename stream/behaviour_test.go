@@ -231,3 +231,27 @@ func wantError(t *testing.T, want error, f func() error) {
 		t.Errorf("error %v, want %v", err, want)
 	}
 }
+
+// TestUnreadWrites: small Writes to a peer that does not read fill as much memory as a large one. So two ends that both
+// write before they read do not block each other sooner.
+func TestUnreadWrites(t *testing.T) {
+	eachLink(t, func(t *testing.T, a, b *dat.IA) {
+		x, y := newPair(t, a, b)
+		sent := make([]byte, maxRing)
+		for i := range sent {
+			sent[i] = byte(i ^ i>>8 ^ i>>16)
+		}
+		check(t, soon(t, "Write", func() error {
+			for p := sent; len(p) > 0; p = p[min(1000, len(p)):] {
+				if _, err := x.Write(p[:min(1000, len(p))]); err != nil {
+					return err
+				}
+			}
+			return x.CloseWrite()
+		}))
+		if got, err := io.ReadAll(y); err != nil || !bytes.Equal(got, sent) {
+			t.Errorf("%d bytes, %v", len(got), err)
+		}
+		check(t, errors.Join(x.Close(), y.Close()))
+	})
+}

@@ -70,6 +70,16 @@ func (r *rings) add(next ring) {
 	}
 }
 
+// replace moves the bytes of the second ring, which end at position q, into a larger ring that takes its place. It returns
+// the old one, for the caller to free.
+func (r *rings) replace(next ring, q uint64) (freed ring) {
+	freed = r.second
+	next.base = freed.base
+	copy(next.buf, freed.buf[:q-freed.base])
+	r.second = next
+	return freed
+}
+
 // retire returns the first ring if all of its bytes are below left, for the caller to free.
 func (r *rings) retire(left uint64) (freed ring, ok bool) {
 	if !r.growing() || left < r.second.base {

@@ -152,14 +152,15 @@ func (c *Conn) writable() error {
 	return c.usable(&c.write)
 }
 
-// makeRoom enlarges the send ring if it has no room for n bytes. It returns an error if there is no send ring.
+// makeRoom enlarges the send ring if it has no room for n bytes, also again while the peer reads nothing. It returns an
+// error if there is no send ring.
 func (c *Conn) makeRoom(n int) error {
 	b := &c.out
 	c.used = true
 	if b.done == b.wrote && !b.growing() {
 		b.first.base = b.wrote // begin at the start of the ring, which is in the cache
 	}
-	if n <= b.room() || b.growing() || b.size() == maxRing {
+	if n <= b.room() || b.size() == maxRing || b.growing() && b.posted > b.second.base {
 		return nil
 	}
 	size := max(minRing, b.size()*ringGrowth)
@@ -175,6 +176,10 @@ func (c *Conn) makeRoom(n int) error {
 			return nil
 		}
 		return err
+	}
+	if b.growing() {
+		c.freeRing(b.replace(r, b.wrote))
+		return nil
 	}
 	r.base = b.wrote
 	b.add(r)
