@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/datxdp/datxdp/dat/internal/progress"
+	"github.com/datxdp/datxdp/internal/park"
 	"github.com/datxdp/datxdp/wire"
 )
 
@@ -141,7 +142,7 @@ func (e *EVD) checkThreshold(threshold int) error {
 // beginWait makes the calling goroutine the waiter. It returns false if another goroutine is the waiter. If a Resize is
 // in progress, beginWait first busy-waits for its end.
 func (e *EVD) beginWait() bool {
-	var p progress.Patience
+	var p park.Patience
 	for !e.userState.CompareAndSwap(heldByNone, heldByWaiter) {
 		if e.userState.Load() == heldByWaiter {
 			return false

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"net"
 	"net/netip"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/datxdp/datxdp/internal/park"
 	"github.com/datxdp/datxdp/link"
 )
 
@@ -24,6 +24,8 @@ type portable struct {
 	from    []netip.AddrPort // sender, by receive frame; written before the frame enters ready
 	alarm   chan struct{}
 	waiters atomic.Int32
+	reading park.Patience // of receives that find nothing
+	rest    *time.Timer   // of letRead
 	done    chan struct{}
 	closed  sync.Once
 	all     sync.WaitGroup
@@ -52,6 +54,7 @@ func openPortable(l *Link, o Options) (socket, error) {
 		from:  make([]netip.AddrPort, o.Frames),
 		alarm: make(chan struct{}, tokens),
 		done:  make(chan struct{}),
+		rest:  time.NewTimer(0),
 	}
 	for f := range o.Frames {
 		s.spare <- uint32(f)
@@ -95,22 +98,49 @@ func (s *portable) deliver(data []byte, from netip.AddrPort) {
 func (s *portable) recv(bufs []link.Buf) int {
 	n, size := 0, 0
 	for ; n < len(bufs); n++ {
-		select {
-		case a := <-s.ready:
-			bufs[n] = link.Buf{Data: s.link.slab.blockData(a.frame)[:a.length], Frame: a.frame}
-			size += a.length
-			continue
-		default:
+		a, ok := s.next()
+		if !ok && n == 0 {
+			a, ok = s.letRead()
 		}
-		break
+		if !ok {
+			break
+		}
+		bufs[n] = link.Buf{Data: s.link.slab.blockData(a.frame)[:a.length], Frame: a.frame}
+		size += a.length
 	}
 	if n == 0 {
-		runtime.Gosched() // a polling owner must let the reader run
 		return 0
 	}
+	s.reading.Reset()
 	s.link.stats.rxPackets.Add(uint64(n))
 	s.link.stats.rxBytes.Add(uint64(size))
 	return n
+}
+
+// next returns the next packet, or false if there is none.
+func (s *portable) next() (a arrival, ok bool) {
+	select {
+	case a = <-s.ready:
+		return a, true
+	default:
+		return a, false
+	}
+}
+
+// letRead lets the reader go on, because the thread of an owner that polls may have the reader's processor. It returns
+// the packet that the reader brings meanwhile, or false.
+func (s *portable) letRead() (a arrival, ok bool) {
+	if !s.reading.Spent() {
+		return a, false
+	}
+	s.rest.Reset(park.ShortestSleep)
+	select {
+	case a = <-s.ready:
+		s.rest.Stop()
+		return a, true
+	case <-s.rest.C:
+		return a, false
+	}
 }
 
 func (s *portable) send(bufs []link.Buf) {

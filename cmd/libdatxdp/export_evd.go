@@ -6,9 +6,8 @@ package main
 import "C"
 
 import (
-	"runtime"
-
 	"github.com/datxdp/datxdp/dat"
+	"github.com/datxdp/datxdp/internal/park"
 )
 
 //export dxCreateEVD
@@ -154,11 +153,12 @@ func fillRequest(out *C.struct_dx_event, ev *dat.Event) {
 // settled returns the handle of a service point. The first request may arrive while another thread is still creating
 // the service point. In that case settled waits until that thread has given the service point its handle.
 func settled[T any, P handled[T]](sp P) uint64 {
+	var p park.Patience
 	for {
 		if h := handleOf(sp); h != 0 {
 			return h
 		}
-		runtime.Gosched()
+		p.Wait()
 	}
 }
 

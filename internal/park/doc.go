@@ -1,4 +1,5 @@
-// Package park lets a goroutine sleep until a file descriptor is readable.
+// Package park lets a goroutine sleep: with a Sleeper until a file descriptor is readable, and with a Patience while a
+// loop cannot go on because another thread must.
 //
 // A goroutine that sleeps in ppoll(2) holds a processor (P) of the Go scheduler until the runtime's monitor thread takes
 // the processor away, which takes 20 µs to 10 ms. Sleeping in the runtime's network poller holds none, but takes more

@@ -3,6 +3,7 @@ package progress
 import (
 	"time"
 
+	"github.com/datxdp/datxdp/internal/park"
 	"github.com/datxdp/datxdp/wire"
 )
 
@@ -15,6 +16,7 @@ type background struct {
 	passes   emptyRun      // number of consecutive passes that moved no packets
 	reviewed wire.Time     // when runPass last reset Group.shared
 	pause    time.Duration // in phase Watching: interval between checks
+	owned    park.Patience // of passes that find the engine owned
 }
 
 // pass is the result of one pass of the background owner's loop.
@@ -44,11 +46,21 @@ func (d *Driver) run() {
 			if p.busy {
 				b.busyAt, b.pause = now, checkInterval
 			}
-			yield(b.group.Mode, Background, p.busy, b.passes.count(p.busy, emptyPasses) || p.owned)
+			b.yield(&p)
 			b.group.network.look(now)
 		}
 	}
 	d.phase.Store(uint32(Stopped))
+}
+
+// yield lets other goroutines and threads run after a pass.
+func (b *background) yield(p *pass) {
+	yield(b.group.Mode, Background, p.busy, b.passes.count(p.busy, emptyPasses) || p.owned)
+	if p.owned {
+		b.owned.Wait()
+		return
+	}
+	b.owned.Reset()
 }
 
 // runPass is one pass of the background owner's loop. It polls the engine, unless callers poll it. It also sets the

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/datxdp/datxdp/internal/park"
 	"github.com/datxdp/datxdp/wire"
 )
 
@@ -36,6 +37,7 @@ type Driver struct {
 	polls uint64   // number of polls by callers, and of posts by callers that take completions; guarded by the token
 	empty emptyRun // number of consecutive empty polls by callers; guarded by the token
 
+	denied   park.Patience // of callers that poll and find the engine owned
 	phase    atomic.Uint32 // Phase of the background owner
 	servedAt atomic.Int64  // wire.Time of the last poll by the background owner for several waiters
 	handover chan struct{} // handOver sends to tell the background owner that a caller parks
@@ -60,7 +62,7 @@ func (d *Driver) Polls() uint64 { return d.polls }
 // Own waits until the caller owns the engine, in the role Control. The wait is short, because other owners hold the
 // token for one poll. Own returns false if the driver is closed.
 func (d *Driver) Own() bool {
-	var p Patience
+	var p park.Patience
 	for !d.token.TryOwn(Control) {
 		if d.token.Role() == Closed {
 			return false
@@ -87,12 +89,14 @@ func (d *Driver) disown(role wire.Role) (polled bool) {
 	return polled
 }
 
-// The method poll takes the engine in the given role, polls it once, and gives it up. If the engine is owned, it does
-// nothing. The result busy is true if packets moved; the result yield is true if the calling thread should yield.
+// The method poll takes the engine in the given role, polls it once, and gives it up. If the engine is owned, it lets the
+// owner go on: the caller may poll in a loop, and its thread may have the owner's processor. The result busy is true if packets moved; the result yield is true if the calling thread should yield.
 func (d *Driver) poll(now wire.Time, role wire.Role) (busy, yield bool) {
 	if !d.token.TryOwn(role) {
+		d.denied.Wait()
 		return false, false
 	}
+	d.denied.Reset()
 	d.polls++
 	busy = d.engine.Poll(now)
 	if d.sleeping() && (busy || d.engine.Next() <= now) {

@@ -47,11 +47,6 @@ const (
 	// patientLooks is the number of consecutive questions that may find network events before the goroutine that asks
 	// blocks. Until then its thread only yields, so that an idle thread may get a core and take the events.
 	patientLooks = 2
-	// patientYields is the number of times that Patience yields before it sleeps. One poll of the other owner takes less.
-	// The first sleep takes shortestSleep, and each further one twice as long, up to longestSleep.
-	patientYields = 64
-	shortestSleep = 5 * time.Microsecond
-	longestSleep  = time.Millisecond
 	// closeLinger is the maximum time that Driver.close waits for peers to confirm the end of their connections.
 	closeLinger = 200 * time.Millisecond
 )

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/datxdp/datxdp/internal/park"
 	"github.com/datxdp/datxdp/wire"
 )
 
@@ -85,6 +86,7 @@ func (w *Worker) run() {
 	defer rest.Stop()
 	<-rest.C
 	var worked time.Duration
+	var p park.Patience
 	for {
 		job, closed := w.next()
 		switch {
@@ -94,7 +96,7 @@ func (w *Worker) run() {
 			if w.half && job.From.IsValid() {
 				worked += min(time.Since(began), longWork)
 			}
-			runtime.Gosched() // owners and waiters may need this processor
+			p.Nap() // owners and waiters may need this processor
 		case closed:
 			return
 		default:
