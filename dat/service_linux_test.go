@@ -179,25 +179,51 @@ func beService() error {
 }
 
 // startService starts a service process with a number of processors of the Go scheduler, and a mode of its adapter.
-func (x xdpNet) startService(b *testing.B, procs int, mode Progress) {
+func (n serviceNet) startService(b *testing.B, procs int, mode Progress) child {
 	b.Setenv("GOMAXPROCS", fmt.Sprint(procs))
-	c := startChild(b, "service", "xdp:"+lab.Interface+" progress="+mode.String(), 0, 0, func(start func() error) error { return x.Do(lab.B, start) })
+	c := startChild(b, "service", n.device(1)+" progress="+mode.String(), 0, 0, func(start func() error) error { return n.Do(lab.B, start) })
 	if said := c.says(b); said != "listening" {
 		b.Fatal(said)
 	}
+	return c
+}
+
+// serviceNet is the network between the two processes: AF_XDP, or sockets of the kernel.
+type serviceNet struct {
+	xdpNet
+	udp bool
+}
+
+func (n serviceNet) device(side int) string {
+	if n.udp {
+		return "udp:" + n.addr(side).String()
+	}
+	return n.xdpNet.device(side)
+}
+
+func (n serviceNet) open(side int, o Options) (*IA, error) {
+	if n.udp {
+		return n.openAs(side, n.device(side), o)
+	}
+	return n.xdpNet.open(side, o)
 }
 
 // services connects to the service process.
 type services struct {
-	net     xdpNet
+	net     serviceNet
+	peer    child
 	ia      *IA
 	pz      *PZ
 	connect *EVD
 }
 
 func newServices(b *testing.B, procs int, mode Progress) *services {
-	s := &services{net: newXDP(b).(xdpNet)}
-	s.net.startService(b, procs, mode)
+	return newServicesOver(b, serviceNet{xdpNet: newXDP(b).(xdpNet)}, procs, mode)
+}
+
+func newServicesOver(b *testing.B, n serviceNet, procs int, mode Progress) *services {
+	s := &services{net: n}
+	s.peer = n.startService(b, procs, mode)
 	h := newHost(b, s.net, 0, Options{Progress: mode})
 	s.ia, s.pz = h.ia, h.pz
 	s.connect = must(s.ia.CreateEVD(1<<14, nil, EVDConnection))(b)
