@@ -110,6 +110,9 @@ func (d *Device) start(h *host, o *Options) error {
 		return fmt.Errorf("xdp: %s: %w", d.name, err)
 	}
 	h.memory = d.memory
+	if err := checkMemory(d.name, queues, o.Frames*o.FrameSize); err != nil {
+		return err
+	}
 	if err := d.openQueues(queues, h, o); err != nil {
 		return err
 	}

@@ -31,6 +31,10 @@ const (
 	// maxMemory is the largest Options.Memory in bytes. The kernel's limit is 2^32 frames.
 	maxMemory = 1 << 40
 
+	// openOverhead is the memory in bytes that an adapter takes beside the frames: engine, path tables, rings, program.
+	// Measured with a memory control group: 1.3 to 1.6 MB for 1 to 4 queues.
+	openOverhead = 2 << 20
+
 	// headRoom is the space in bytes before Data in every frame from Alloc. The headers for Ethernet, IPv6 and UDP need
 	// 62 bytes; headRoom is one cache line.
 	headRoom = 64

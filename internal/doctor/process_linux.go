@@ -141,6 +141,16 @@ func memlockFinding(limit uint64, queues int) []Finding {
 		"sudo prlimit --pid $$ --memlock=unlimited:unlimited")
 }
 
+// checkMemoryLimit asks the code that opens the interface whether the memory of this process's control group suffices.
+func checkMemoryLimit(_ context.Context, x *exam) []Finding {
+	o := xdp.DefaultOptions()
+	o.Queues = x.maxQueues
+	if err := xdp.CheckMemory(x.name(), o); err != nil {
+		return failure(strings.TrimPrefix(err.Error(), "xdp: "), "The adapter does not open.", "do what this says", "")
+	}
+	return nil
+}
+
 func mebibytes(n uint64) string {
 	if n == unix.RLIM_INFINITY {
 		return "any amount"

@@ -29,6 +29,7 @@ type Target struct {
 	kind         ianame.Kind
 	ifname, mode string
 	addr         netip.Addr
+	maxQueues    int // queues=N of the name; 0 for all
 
 	files              identity.Files
 	announce, insecure bool
@@ -51,7 +52,7 @@ func (t *Target) resolve() error {
 	if n, err = n.OnAddress(); err != nil {
 		return err
 	}
-	t.kind, t.ifname, t.mode, t.addr = n.Kind, n.Interface, n.Mode, n.Addr
+	t.kind, t.ifname, t.mode, t.addr, t.maxQueues = n.Kind, n.Interface, n.Mode, n.Addr, n.Queues
 	t.files, t.announce, t.insecure = identity.Files{Key: n.Key, Peers: n.Peers, Known: n.Known}, n.Announce, n.Insecure
 	if n.Port != 0 {
 		t.Port = n.Port

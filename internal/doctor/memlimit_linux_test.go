@@ -1,0 +1,82 @@
+package doctor_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/datxdp/datxdp/dat"
+	"github.com/datxdp/datxdp/internal/doctor"
+	"github.com/datxdp/datxdp/internal/lab"
+	"github.com/datxdp/datxdp/internal/lab/labtest"
+)
+
+// memoryGroup makes a control group with a memory limit in bytes, and returns its directory.
+func memoryGroup(t *testing.T, limit int) string {
+	t.Helper()
+	for top, file := range map[string]string{"/sys/fs/cgroup/memory": "memory.limit_in_bytes", "/sys/fs/cgroup": "memory.max"} {
+		dir := filepath.Join(top, "datxdp-test-"+strconv.Itoa(os.Getpid()))
+		if os.Mkdir(dir, 0o755) != nil {
+			continue
+		}
+		t.Cleanup(func() { _ = os.Remove(dir) }) // its processes have ended
+		if os.WriteFile(filepath.Join(dir, file), []byte(strconv.Itoa(limit)), 0) == nil {
+			return dir
+		}
+	}
+	t.Skip("no control group for memory can be made here: cgroups(7) version 1 or 2, writable under /sys/fs/cgroup")
+	return ""
+}
+
+// TestMemoryLimit: if the control group of a process has too little memory for the frames, Open fails and doctor says so.
+// Otherwise the kernel would kill the process.
+func TestMemoryLimit(t *testing.T) {
+	labtest.RequireXDP(t)
+	l := labtest.New(t, lab.Options{Queues: 4})
+	group := memoryGroup(t, 60<<20)
+	for ia, want := range map[string]string{"xdp:veth0": "refused, doctor error", "xdp:veth0 queues=2": "opened, doctor ok", "udp:10.73.0.1": "opened, doctor ok"} {
+		cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", `echo $$ >"$1/cgroup.procs" && exec "$0" -test.run='^TestOpenInGroup$'`, os.Args[0], group)
+		cmd.Env = append(os.Environ(), "DOCTOR_GROUP_IA="+ia)
+		var out bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &out
+		child, err := l.Start(lab.A, cmd)
+		must(t, err)
+		if err := child.Wait(); err != nil || !strings.Contains(out.String(), want) {
+			t.Errorf("%s: %v, want %q in:\n%s", ia, err, want, out.String())
+		}
+	}
+}
+
+// TestOpenInGroup is a process of TestMemoryLimit.
+func TestOpenInGroup(t *testing.T) {
+	ia := os.Getenv("DOCTOR_GROUP_IA")
+	if ia == "" {
+		t.Skip("it is a process of TestMemoryLimit")
+	}
+	r, err := doctor.Examine(t.Context(), doctor.Target{IA: ia})
+	must(t, err)
+	says := "ok"
+	for _, f := range r.Findings {
+		if f.Check == "memory-limit" {
+			says = f.Severity.String()
+			fmt.Println(f.Found)
+		}
+	}
+	happens := "opened"
+	open, err := dat.Open(ia, dat.DefaultOptions())
+	switch {
+	case errors.Is(err, dat.ErrInsufficientResources):
+		happens = "refused"
+	case err != nil:
+		t.Fatal(err)
+	default:
+		defer open.Close()
+	}
+	fmt.Printf("%s, doctor %s\n", happens, says)
+}

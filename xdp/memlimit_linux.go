@@ -1,0 +1,171 @@
+package xdp
+
+import (
+	"bufio"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// CheckMemory returns the error with which Open would refuse the interface because a control group (cgroups(7)) of this
+// process has too little memory left. It returns nil if there is enough memory, or if the limit or the queues cannot be
+// read. Without this check the kernel would kill the process during Open.
+//
+// System calls: those of reading files, and of ethtool.
+func CheckMemory(ifname string, o Options) error {
+	e, err := openEthtool()
+	if err != nil {
+		return nil
+	}
+	defer e.Close()
+	c, err := e.channels(ifname)
+	if err != nil {
+		return nil
+	}
+	queues, err := c.toOpen(ifname, o.Queues)
+	if err != nil {
+		return nil
+	}
+	return checkMemory(ifname, queues, o.Frames*o.FrameSize)
+}
+
+// checkMemory returns an error if the queues with their frames exceed the memory that is left. perQueue is in bytes.
+func checkMemory(ifname string, queues, perQueue int) error {
+	need := int64(queues)*int64(perQueue) + openOverhead
+	group, left := memoryLeft(os.DirFS("/"))
+	if left >= need {
+		return nil
+	}
+	return &openError{fmt.Sprintf("xdp: %s: %d MiB of memory are needed for the frames of %d queues, and %d MiB are left in the control group %s: "+
+		"raise the limit of the container or the service, open fewer queues (queues=N), or use kernel UDP (udp:ADDRESS)",
+		ifname, need>>20, queues, left>>20, group), []error{unix.ENOMEM}}
+}
+
+// memoryLeft returns the memory in bytes that this process can still get, and the control group that limits it: its own
+// or one above. Without a limit, or if no file shows it, the result is math.MaxInt64. Files are read below root.
+func memoryLeft(root fs.FS) (group string, left int64) {
+	left = math.MaxInt64
+	for _, h := range hierarchies {
+		own, mounted := h.find(root)
+		for at := own; mounted != "" && strings.HasPrefix(at, mounted); at = filepath.Dir(at) {
+			if n := h.left(root, at); n < left {
+				group, left = "/"+at, n
+			}
+		}
+	}
+	return group, left
+}
+
+// hierarchy is a version of control groups, with the names of its files.
+type hierarchy struct {
+	fsType, controller  string // controller is an option of the mount; empty in version 2
+	limit, usage, cache string // cache is the prefix of the lines in memory.stat that count the page cache
+}
+
+var hierarchies = []hierarchy{
+	{"cgroup2", "", "memory.max", "memory.current", ""},
+	{"cgroup", "memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_"},
+}
+
+// find returns the directory of this process's control group, and the directory where the hierarchy is mounted, both
+// without the leading slash. mounted is empty if the hierarchy is not there.
+func (h *hierarchy) find(root fs.FS) (own, mounted string) {
+	group := h.group(root)
+	if group == "" {
+		return "", ""
+	}
+	for line := range linesOf(root, "proc/self/mountinfo") {
+		// 36 35 98:0 /ROOT /MOUNTED OPTIONS [OPTIONAL] - TYPE SOURCE OPTIONS
+		f := strings.Fields(line)
+		head, tail, _ := strings.Cut(line, " - ")
+		super := strings.Fields(tail)
+		if len(strings.Fields(head)) < 5 || len(super) < 3 || super[0] != h.fsType ||
+			h.controller != "" && !contains(super[2], h.controller) {
+			continue
+		}
+		mounted = strings.TrimPrefix(f[4], "/")
+		below, inside := strings.CutPrefix(group, strings.TrimSuffix(f[3], "/"))
+		if !inside { // the group is outside of what the container sees: its own limit is at the top
+			below = ""
+		}
+		return filepath.Join(mounted, below), mounted
+	}
+	return "", ""
+}
+
+// group returns the control group of this process; empty if it is not listed.
+func (h *hierarchy) group(root fs.FS) string {
+	for line := range linesOf(root, "proc/self/cgroup") { // NUMBER:CONTROLLERS:GROUP
+		if f := strings.SplitN(line, ":", 3); len(f) == 3 && contains(f[1], h.controller) {
+			return f[2]
+		}
+	}
+	return ""
+}
+
+// contains reports whether a list with commas has an element. The empty list contains the empty element.
+func contains(list, element string) bool {
+	for e := range strings.SplitSeq(list, ",") {
+		if e == element {
+			return true
+		}
+	}
+	return false
+}
+
+// left returns the memory that one control group has left. The kernel gives back the page cache, and it moves other
+// memory to the swap space. The frames are locked, so they never exceed the limit itself.
+func (h *hierarchy) left(root fs.FS, dir string) int64 {
+	limit, ok := number(root, filepath.Join(dir, h.limit))
+	if !ok {
+		return math.MaxInt64
+	}
+	used, _ := number(root, filepath.Join(dir, h.usage))
+	stat := filepath.Join(dir, "memory.stat")
+	used -= field(root, stat, h.cache+"inactive_file") + field(root, stat, h.cache+"active_file")
+	used -= field(root, "proc/meminfo", "SwapFree:") << 10
+	return limit - max(used, 0)
+}
+
+// number reads a file with one number; ok is false for "max" and without the file.
+func number(root fs.FS, file string) (n int64, ok bool) {
+	b, err := fs.ReadFile(root, file)
+	if err != nil {
+		return 0, false
+	}
+	n, err = strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
+	return n, err == nil
+}
+
+// field returns the number in the line that begins with a name; 0 without one.
+func field(root fs.FS, file, name string) int64 {
+	for line := range linesOf(root, file) {
+		if f := strings.Fields(line); len(f) > 1 && f[0] == name {
+			n, _ := strconv.ParseInt(f[1], 10, 64) // 0 on an error
+			return n
+		}
+	}
+	return 0
+}
+
+// linesOf yields the lines of a file; none if it cannot be read.
+func linesOf(root fs.FS, file string) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		f, err := root.Open(file)
+		if err != nil {
+			return
+		}
+		defer f.Close()
+		for lines := bufio.NewScanner(f); lines.Scan(); {
+			if !yield(lines.Text()) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package xdp
+
+import (
+	"math"
+	"testing"
+	"testing/fstest"
+)
+
+// TestMemoryLeft: the smallest room of the own control group and those above counts.
+func TestMemoryLeft(t *testing.T) {
+	const (
+		v2 = "30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
+		v1 = "31 24 0:27 /docker/x /sys/fs/cgroup/memory rw shared:9 - cgroup cgroup rw,memory\n"
+	)
+	for name, tt := range map[string]struct {
+		files map[string]string
+		group string
+		left  int64
+	}{
+		"no control groups": {nil, "", math.MaxInt64},
+		"no limit":          {map[string]string{"proc/self/cgroup": "0::/a", "proc/self/mountinfo": v2, "sys/fs/cgroup/a/memory.max": "max"}, "", math.MaxInt64},
+		"own limit": {map[string]string{"proc/self/cgroup": "0::/a", "proc/self/mountinfo": v2, "sys/fs/cgroup/a/memory.max": "1000\n",
+			"sys/fs/cgroup/a/memory.current": "700\n", "sys/fs/cgroup/a/memory.stat": "anon 400\ninactive_file 200\nactive_file 100\n"}, "/sys/fs/cgroup/a", 600},
+		"limit above": {map[string]string{"proc/self/cgroup": "0::/a/b", "proc/self/mountinfo": v2, "sys/fs/cgroup/a/b/memory.max": "5000",
+			"sys/fs/cgroup/a/memory.max": "4000", "sys/fs/cgroup/a/memory.current": "3000"}, "/sys/fs/cgroup/a", 1000},
+		"swap": {map[string]string{"proc/self/cgroup": "0::/a", "proc/self/mountinfo": v2, "sys/fs/cgroup/a/memory.max": "10240",
+			"sys/fs/cgroup/a/memory.current": "9216", "proc/meminfo": "SwapFree:  2 kB\n"}, "/sys/fs/cgroup/a", 3072},
+		"version 1, bind mount": {map[string]string{"proc/self/cgroup": "4:memory:/docker/x/y\n0::/\n", "proc/self/mountinfo": v1,
+			"sys/fs/cgroup/memory/y/memory.limit_in_bytes": "100", "sys/fs/cgroup/memory/y/memory.usage_in_bytes": "60",
+			"sys/fs/cgroup/memory/y/memory.stat": "active_file 50\ntotal_active_file 20\n"}, "/sys/fs/cgroup/memory/y", 60},
+		"outside of the container": {map[string]string{"proc/self/cgroup": "4:memory:/other\n", "proc/self/mountinfo": v1,
+			"sys/fs/cgroup/memory/memory.limit_in_bytes": "50"}, "/sys/fs/cgroup/memory", 50},
+	} {
+		root := fstest.MapFS{}
+		for file, data := range tt.files {
+			root[file] = &fstest.MapFile{Data: []byte(data)}
+		}
+		if group, left := memoryLeft(root); group != tt.group || left != tt.left {
+			t.Errorf("%s: got %q, %d, want %q, %d", name, group, left, tt.group, tt.left)
+		}
+	}
+}
