@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -130,17 +131,38 @@ func programName(id uint32) string {
 	return info.Name
 }
 
+// The kernel refuses to open a bpf_link that another process is making (EAGAIN), for some microseconds. linkAttempts is
+// the number of searches, and linkPause the time between two.
+const (
+	linkAttempts = 20
+	linkPause    = time.Millisecond
+)
+
 // linkOf returns the ID of the bpf_link that attaches a program to an interface; 0 if there is none. It needs
 // CAP_SYS_ADMIN. Without this capability, known is false.
 func linkOf(program, ifindex uint32) (id uint32, known bool) {
+	for range linkAttempts {
+		id, err := findLink(program, ifindex)
+		if err == nil || errors.Is(err, os.ErrPermission) {
+			return id, err == nil
+		}
+		time.Sleep(linkPause)
+	}
+	return 0, false
+}
+
+// findLink searches all links of the host once.
+func findLink(program, ifindex uint32) (id uint32, err error) {
 	var all link.Iterator
 	defer all.Close()
 	for all.Next() {
 		info, err := all.Link.Info()
 		if err == nil && uint32(info.Program) == program && info.XDP() != nil && info.XDP().Ifindex == ifindex {
-			return uint32(info.ID), true
+			return uint32(info.ID), nil
 		}
 	}
-	err := all.Err()
-	return 0, err == nil || errors.Is(err, os.ErrNotExist)
+	if err := all.Err(); !errors.Is(err, os.ErrNotExist) {
+		return 0, err
+	}
+	return 0, nil
 }
