@@ -118,11 +118,11 @@ func (x *exam) relative(anotherWorks bool) []Finding {
 	return x.findings
 }
 
-// brief removes the OK findings of an interface, except those that describe it, and the costs for other traffic, which
-// belong to an adapter that was named.
+// brief removes the OK findings of an interface, except those that describe it, and what concerns other traffic, which
+// belongs to an adapter that was named.
 func (x *exam) brief() {
 	x.findings = slices.DeleteFunc(x.findings, func(f Finding) bool {
-		return f.Check == "other-traffic" || f.Severity == OK && f.Group == x.ifname && f.Check != "interface" && f.Check != "address" && f.Check != "driver"
+		return f.Check == "other-traffic" || f.Check == "share" || f.Severity == OK && f.Group == x.ifname && f.Check != "interface" && f.Check != "address" && f.Check != "driver"
 	})
 }
 

@@ -112,6 +112,18 @@ func TestOtherTrafficKinds(t *testing.T) {
 	}
 }
 
+// TestShare: the share beside TCP is told of NICs only.
+func TestShare(t *testing.T) {
+	x := nic("", "ice", 1500, xdpFeatures{})
+	if got := checkShare(t.Context(), x); severityOf(got) != Info || !strings.Contains(got[0].Fix, "docs/LINKS.md") {
+		t.Errorf("a NIC: got %+v", got)
+	}
+	x.link = &netlink.Veth{}
+	if got := checkShare(t.Context(), x); got != nil {
+		t.Errorf("a veth: got %+v", got)
+	}
+}
+
 func TestMissing(t *testing.T) {
 	if got := missing([]string{"rx-lro", "tx-gso", "rx-gro-hw"}, []string{"tx-gso", "rx-gro"}); !slices.Equal(got, []string{"rx-gro-hw", "rx-lro"}) {
 		t.Errorf("got %v", got)

@@ -34,6 +34,7 @@ func table() []check {
 		{"port", "whether another program has the UDP port", scopeInterface, false, checkPort},
 		{"try", "what is granted when the adapter is opened, with --try", scopeInterface, false, checkTry},
 		{"other-traffic", "what an XDP program costs the other traffic of the interface", scopeInterface, true, checkTraffic},
+		{"share", "what rate an adapter gets beside TCP", scopeInterface, false, checkShare},
 
 		{"route", "whether a route leads to the peer through the interface", scopePeer, false, checkRoute},
 		{"neighbour", "whether the next hop's Ethernet address is known", scopePeer, false, checkNeighbour},

@@ -3,7 +3,9 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/safchain/ethtool"
@@ -39,6 +41,16 @@ func (x *exam) traffic(found, means, fix, command string) []Finding {
 		found += "; while it was open these offloads were off: " + strings.Join(x.lost, ", ")
 	}
 	return []Finding{{Severity: Info, Found: found, Means: means, Fix: fix, Command: command}}
+}
+
+// checkShare says what share of a switch's queue an adapter gets beside TCP. It says so of NICs only: a veth or loopback
+// has no such queue.
+func checkShare(_ context.Context, x *exam) []Finding {
+	if x.stopped != "" || x.link.Type() == "veth" || x.link.Attrs().Flags&(net.FlagLoopback|net.FlagPointToPoint) != 0 {
+		return nil
+	}
+	return []Finding{{Severity: Info, Found: "beside bulk TCP in one queue of a switch, a connection gets some hundredths of the rate, because it keeps the queue short",
+		Fix: "where such TCP shares a port, give UDP port " + strconv.Itoa(int(x.Port)) + " a traffic class of its own on the switch: docs/LINKS.md, Beside TCP"}}
 }
 
 // carries returns the MTUs that the driver supports with an XDP program.
