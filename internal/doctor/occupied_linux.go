@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -131,29 +130,29 @@ func programName(id uint32) string {
 	return info.Name
 }
 
-// The kernel refuses to open a bpf_link that another process is making (EAGAIN), for some microseconds. linkAttempts is
-// the number of searches, and linkPause the time between two.
-const (
-	linkAttempts = 20
-	linkPause    = time.Millisecond
-)
+// linkSteps limits a search of links. A step takes about a microsecond.
+const linkSteps = 1 << 18
 
 // linkOf returns the ID of the bpf_link that attaches a program to an interface; 0 if there is none. It needs
 // CAP_SYS_ADMIN. Without this capability, known is false.
+//
+// The kernel refuses to open a link that another process is making (EAGAIN), for as long as the attach waits for the
+// kernel's lock of network settings. Such a link attaches nothing yet. The iterator ends there without the link's ID, so
+// linkOf goes on with the next number.
 func linkOf(program, ifindex uint32) (id uint32, known bool) {
-	for range linkAttempts {
-		id, err := findLink(program, ifindex)
+	var all link.Iterator
+	for range linkSteps {
+		id, err := findLink(&all, program, ifindex)
 		if err == nil || errors.Is(err, os.ErrPermission) {
 			return id, err == nil
 		}
-		time.Sleep(linkPause)
+		all = link.Iterator{ID: all.ID + 1}
 	}
 	return 0, false
 }
 
-// findLink searches all links of the host once.
-func findLink(program, ifindex uint32) (id uint32, err error) {
-	var all link.Iterator
+// findLink searches the links of the host that are left.
+func findLink(all *link.Iterator, program, ifindex uint32) (id uint32, err error) {
 	defer all.Close()
 	for all.Next() {
 		info, err := all.Link.Info()
