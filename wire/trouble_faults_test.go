@@ -26,25 +26,13 @@ type mishap struct {
 // longestTrouble is less than the silence that breaks a connection.
 const longestTrouble = 8500 * time.Millisecond
 
-// longerPaths adds paths that become longer. A connection there keeps the base delay of the short path for up to ten
-// seconds, and meanwhile a small window.
-const longerPaths = false
-
-// longest returns the longest delay of a path at the end, if it was short at the beginning.
-func longest(before, most time.Duration) time.Duration {
-	if longerPaths {
-		return most
-	}
-	return before
-}
-
 // drawTrouble generates the faults of a scenario.
 func (x *trouble) drawTrouble(cfg *simlink.Config) {
 	r := x.r
 	most := pick(r, 5*time.Millisecond, 50*time.Millisecond, 500*time.Millisecond, 3*time.Second, longestTrouble)
 	final := cfg.Delay
 	if chance(r, 4) { // the path ends with another delay than it began
-		final = between(r, 2*time.Microsecond, longest(cfg.Delay, time.Millisecond))
+		final = between(r, 2*time.Microsecond, time.Millisecond)
 		x.setDelay(final) // for calibrate
 		x.add(0, "delay "+fmt.Sprint(cfg.Delay), func() { x.setDelay(cfg.Delay) })
 	}
@@ -137,11 +125,7 @@ func (x *trouble) drawHole(at, _ int64) {
 }
 
 func (x *trouble) drawReroute(at, _ int64) {
-	shortest := 2 * time.Microsecond
-	if !longerPaths {
-		shortest = x.final
-	}
-	d := between(x.r, shortest, 20*time.Millisecond)
+	d := between(x.r, 2*time.Microsecond, 20*time.Millisecond)
 	x.add(at, fmt.Sprintf("delay %v", d), func() { x.setDelay(d) })
 }
 

@@ -13,7 +13,7 @@
 //   - A loss takes the lost bytes out of the window, unless so few packets are lost that losses may be random.
 //   - Timeouts leave at most one packet.
 //   - Slow start doubles the window each round trip until a queue shows. It begins again when the path has room.
-//   - Delay that stays although the window is tiny raises the base delay: the path has become longer. A slowdown from time to
+//   - Delay that stays although the window shrinks raises the base delay: the path has become longer. A slowdown from time to
 //     time finds a base delay that is too long because the connection has never seen the network empty.
 //
 // While the window is a few packets or less, a pacer spaces the packets out.
@@ -175,8 +175,6 @@ func (c *Controller) endRound(now clock.Time) {
 	switch {
 	case c.slowdown.active():
 		c.slowdown.rounds--
-	case c.hold:
-		c.hold = false
 	case !r.limited:
 		c.slowdown.putOff(now, r.least)
 	case r.samples == 0:
@@ -185,9 +183,13 @@ func (c *Controller) endRound(now clock.Time) {
 			c.ssthresh = c.window
 		}
 	case c.slowdown.begin(now, r.least, c.base.delay):
+	case c.pathIsLonger(r.delay()):
+		c.ssthresh = math.Inf(1)
+	case c.hold:
+		c.hold = false
 	case c.window < DelayFloor*c.size && c.isIdle(r.delay()):
 		c.window = c.size
-	case c.pathIsLonger(r.delay()), c.pathHasRoom(r.delay()):
+	case c.pathHasRoom(r.delay()):
 		c.ssthresh = math.Inf(1)
 	default:
 		c.adjust(r.delay())
@@ -196,11 +198,13 @@ func (c *Controller) endRound(now clock.Time) {
 
 // pathIsLonger reports whether the base delay has risen in a round of delay d.
 func (c *Controller) pathIsLonger(d time.Duration) bool {
-	if c.queue(d) <= MaxQueue+c.hostDelay || c.window > DelayFloor*c.size {
-		c.base.rounds = 0
-		return false
+	q := c.queue(d)
+	tiny := c.window <= DelayFloor*c.size && q > MaxQueue+c.hostDelay
+	if tiny || q > 2*c.target(d) && c.base.isSteady(d) {
+		return c.base.excess(d)
 	}
-	return c.base.excess(d)
+	c.base.rounds = 0
+	return false
 }
 
 // isIdle reports whether a round of delay d shows hardly any queue.

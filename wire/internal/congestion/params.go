@@ -71,10 +71,13 @@ const (
 	// packet of 9000 bytes at 25 Gb/s.
 	meanPart = 3 * time.Microsecond
 
-	// DelayFloor is the smallest window in packets that delay causes. If the delay exceeds MaxQueue for floorRounds
-	// rounds at this window, the connection does not cause it: the path has become longer (see baseDelay).
-	DelayFloor  = 1.0 / 4
-	floorRounds = 4
+	// DelayFloor is the smallest window in packets that delay causes.
+	DelayFloor = 1.0 / 4
+	// The path has become longer if for longerRounds rounds the delay exceeds twice the target and differs from their
+	// shortest by at most 1/steadyShare, or exceeds MaxQueue at the smallest window. Six rounds halve the window three
+	// times. After four, 128 flows at 10 Gb/s take their own queue for the path.
+	longerRounds = 6
+	steadyShare  = 16
 
 	// A loss shrinks the window if more than one of NoiseShare packets was lost, plus noiseBurst: 2 %, the threshold of
 	// BBRv2 (draft-cardwell-iccrg-bbr-congestion-control). Fewer losses may be random. If each loss shrank the window,
