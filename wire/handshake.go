@@ -28,14 +28,14 @@ type dialState struct {
 	private    []byte
 	cookie     uint64        // cookie from the peer's Challenge, which proves our address
 	challenges int32         // Challenges received
-	tries      int32         // repeats of Accept that the timer has sent
+	tries      int16         // repeats of Accept that the timer has sent
+	abandoned  bool          // secure mode: the consumer has dropped the connection; only an Accept is awaited, to close it
 	deadline   Time          // end of the attempt
 	graceEnd   Time          // end of ListenGrace, in which ReasonNoListener is ignored; 0: none received yet
 	retry      time.Duration // time from the next handshake packet to its repeat; doubles
 	nextTry    Time          // when the handshake packet is repeated
 	acceptedAt Time          // when the last Accept left
 	opening    *opening      // secure mode: the handshake, until it is over; otherwise nil
-	abandoned  bool          // secure mode: the consumer has dropped the connection; only an Accept is awaited, to close it
 }
 
 // Connect begins the active side of a connection with c, which must be Idle. If Connect returns no error, exactly one
