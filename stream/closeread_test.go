@@ -28,7 +28,7 @@ func TestCloseRead(t *testing.T) {
 		check(t, x.CloseRead())
 		check(t, soon(t, "a Read", func() error { return <-blocked }))
 		check(t, soon(t, "Write", func() error {
-			_, err := y.Write(make([]byte, 32*maxRing))
+			_, err := y.Write(make([]byte, 4*maxRing))
 			return err
 		}))
 		if n, err := x.Read(make([]byte, 1)); n != 0 || err != io.EOF {
