@@ -38,8 +38,8 @@ func memoryGroup(t *testing.T, limit int) string {
 // Otherwise the kernel would kill the process.
 func TestMemoryLimit(t *testing.T) {
 	labtest.RequireXDP(t)
-	l := labtest.New(t, lab.Options{Queues: 4})
-	group := memoryGroup(t, 60<<20)
+	l := labtest.New(t, lab.Options{Queues: 8})
+	group := memoryGroup(t, 110<<20)
 	for ia, want := range map[string]string{"xdp:veth0": "refused, doctor error", "xdp:veth0 queues=2": "opened, doctor ok", "udp:10.73.0.1": "opened, doctor ok"} {
 		cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", `echo $$ >"$1/cgroup.procs" && exec "$0" -test.run='^TestOpenInGroup$'`, os.Args[0], group)
 		cmd.Env = append(os.Environ(), "DOCTOR_GROUP_IA="+ia)
