@@ -172,6 +172,8 @@ func (c *Controller) target(d time.Duration) time.Duration {
 func (c *Controller) endRound(now clock.Time) {
 	r := &c.round
 	c.marks += (r.markShare() - c.marks) / MarkMemory
+	held := c.hold
+	c.hold = false
 	switch {
 	case c.slowdown.active():
 		c.slowdown.rounds--
@@ -185,8 +187,7 @@ func (c *Controller) endRound(now clock.Time) {
 	case c.slowdown.begin(now, r.least, c.base.delay):
 	case c.pathIsLonger(r.delay()):
 		c.ssthresh = math.Inf(1)
-	case c.hold:
-		c.hold = false
+	case held:
 	case c.window < DelayFloor*c.size && c.isIdle(r.delay()):
 		c.window = c.size
 	case c.pathHasRoom(r.delay()):
