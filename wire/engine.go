@@ -218,7 +218,7 @@ func (e *Engine) publish() {
 	e.dirty = e.dirty[:0]
 }
 
-// Connections returns the number of connections, lingering ones included.
+// Connections returns the number of connections, including those that linger, without abandoned attempts.
 func (e *Engine) Connections() int {
 	e.mustOwn()
 	return e.table.usedSlots - e.table.abandoned
