@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -82,10 +83,9 @@ func (h *hierarchy) find(root fs.FS) (own, mounted string) {
 	}
 	for line := range linesOf(root, "proc/self/mountinfo") {
 		// 36 35 98:0 /ROOT /MOUNTED OPTIONS [OPTIONAL] - TYPE SOURCE OPTIONS
-		f := strings.Fields(line)
 		head, tail, _ := strings.Cut(line, " - ")
-		super := strings.Fields(tail)
-		if len(strings.Fields(head)) < 5 || len(super) < 3 || super[0] != h.fsType ||
+		f, super := strings.Fields(head), strings.Fields(tail)
+		if len(f) < 5 || len(super) < 3 || super[0] != h.fsType ||
 			h.controller != "" && !contains(super[2], h.controller) {
 			continue
 		}
@@ -110,14 +110,7 @@ func (h *hierarchy) group(root fs.FS) string {
 }
 
 // contains reports whether a list with commas has an element. The empty list contains the empty element.
-func contains(list, element string) bool {
-	for e := range strings.SplitSeq(list, ",") {
-		if e == element {
-			return true
-		}
-	}
-	return false
-}
+func contains(list, element string) bool { return slices.Contains(strings.Split(list, ","), element) }
 
 // left returns the memory that one control group has left. The kernel gives back the page cache, and it moves other
 // memory to the swap space. The frames are locked, so they never exceed the limit itself.
