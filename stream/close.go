@@ -145,11 +145,8 @@ func (c *Conn) free() {
 func (c *Conn) CloseWrite() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case c.closed():
-		return c.opError("close", net.ErrClosed)
-	case c.phase == ended && c.cause != io.EOF: // a peer that has closed the stream needs no end
-		return c.opError("close", c.cause)
+	if err := c.halfClosable(); err != nil {
+		return err
 	}
 	c.race.out.release()
 	c.out.end = true
@@ -164,11 +161,8 @@ func (c *Conn) CloseWrite() error {
 func (c *Conn) CloseRead() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case c.closed():
-		return c.opError("close", net.ErrClosed)
-	case c.phase == ended && c.cause != io.EOF:
-		return c.opError("close", c.cause)
+	if err := c.halfClosable(); err != nil {
+		return err
 	}
 	c.in.closed = true
 	c.drain()
@@ -176,6 +170,18 @@ func (c *Conn) CloseRead() error {
 	c.interrupt(&c.read)
 	c.flush()
 	c.watchIfDue()
+	return nil
+}
+
+// halfClosable returns the error of CloseWrite and CloseRead, or nil. A stream that the peer has closed can still be closed
+// in each direction, as in package net. mu is held.
+func (c *Conn) halfClosable() error {
+	switch {
+	case c.closed():
+		return c.opError("close", net.ErrClosed)
+	case c.phase == ended && c.cause != io.EOF:
+		return c.opError("close", c.cause)
+	}
 	return nil
 }
 
