@@ -52,7 +52,8 @@
 //		grpc.WithContextDialer(func(ctx context.Context, to string) (net.Conn, error) { return d.DialContext(ctx, "tcp", to) }))
 //
 // A pool: before a stream is used again, check that its peer has not closed it meanwhile, nor sent unexpected bytes. If
-// idle returns false, close the stream and dial again:
+// idle returns false, close the stream and dial again. The check takes a millisecond, so make it only after a pause in which
+// the peer may have closed the stream:
 //
 //	func idle(c net.Conn) bool {
 //		_ = c.SetReadDeadline(time.Now().Add(time.Millisecond))
