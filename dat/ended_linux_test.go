@@ -69,7 +69,7 @@ func expectEnd(t *testing.T, ia *IA, reason string) {
 	}
 }
 
-// opensAgain opens the devices of both sides. The adapter of side A is a new one, of which the earlier open knows nothing.
+// opensAgain opens the devices of both sides and moves data. Meanwhile the earlier open of side A, if any, keeps its error.
 func opensAgain(t *testing.T, n network, earlier *IA) {
 	t.Helper()
 	t.Run("opened again", func(t *testing.T) {
