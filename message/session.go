@@ -98,6 +98,9 @@ func (x *session) next() (ask header, p []byte, err error) {
 		return ask, nil, nil
 	}
 	ask, p, err = x.conn.read(context.Background())
+	for x.resumes(err) {
+		ask, p, err = x.conn.read(context.Background())
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch {
@@ -117,11 +120,21 @@ func (x *session) next() (ask header, p []byte, err error) {
 func (x *session) mayRead() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if !x.shut.IsZero() {
-		x.limitRead()
-		return time.Since(x.shut) < shutdownTime
-	}
-	return true
+	return x.shut.IsZero() || x.extend()
+}
+
+// resumes reports whether the read of a request, which has failed with err, goes on: Shutdown has limited its time, and a
+// part of the request has arrived.
+func (x *session) resumes(err error) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return errors.Is(err, os.ErrDeadlineExceeded) && !x.shut.IsZero() && len(x.conn.in.part) > 0 && x.extend()
+}
+
+// extend allows a read after Shutdown, for a limited time. It returns false if the time of Shutdown is over. mu is held.
+func (x *session) extend() bool {
+	x.limitRead()
+	return time.Since(x.shut) < shutdownTime
 }
 
 // limitRead bounds the wait for the next request. mu is held.

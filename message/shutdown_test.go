@@ -3,7 +3,9 @@ package message
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -97,6 +99,33 @@ func TestShutdown(t *testing.T) {
 			if _, err := c.Call(t.Context(), nil, nil); err == nil {
 				t.Error("a call succeeds after Shutdown")
 			}
+		}
+	})
+}
+
+// TestShutdownInRequest: a request that is arriving when Shutdown is called is answered.
+func TestShutdownInRequest(t *testing.T) {
+	eachTransport(t, func(t *testing.T, s *service) {
+		close(s.release)
+		c := s.dial()
+		defer c.Close()
+		const size = 100
+		request := append(header{kind: kindRequest, length: size}.append(nil), make([]byte, size)...)
+		two := slices.Concat(request, request)
+		if _, err := c.Write(two[:len(two)-1]); err != nil {
+			t.Fatal(err)
+		}
+		<-s.began
+		short, cancel := context.WithTimeout(t.Context(), 5*shutdownPause)
+		defer cancel()
+		if err := s.Shutdown(short); err != context.DeadlineExceeded {
+			t.Errorf("beside an incomplete request: %v", err)
+		}
+		if _, err := c.Write(two[len(two)-1:]); err != nil {
+			t.Fatal(err)
+		}
+		if answers, err := io.ReadAll(c); len(answers) != len(two) || err != nil {
+			t.Errorf("%d bytes of %d, %v", len(answers), len(two), err)
 		}
 	})
 }
