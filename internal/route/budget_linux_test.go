@@ -69,6 +69,7 @@ func (w *world) reportAddress() {
 	}
 	addr, err := netlink.ParseAddr("fd99::1/64")
 	w.must(err)
+	addr.Flags = syscall.IFA_F_NODAD // a tentative address is not served
 	for _, addr.ValidLft = range []int{1000, 2000} {
 		addr.PreferedLft = addr.ValidLft
 		w.table.mu.Lock()
