@@ -20,13 +20,18 @@ import (
 // memoryGroup makes a control group with a memory limit in bytes, and returns its directory.
 func memoryGroup(t *testing.T, limit int) string {
 	t.Helper()
-	for top, file := range map[string]string{"/sys/fs/cgroup/memory": "memory.limit_in_bytes", "/sys/fs/cgroup": "memory.max"} {
-		dir := filepath.Join(top, "datxdp-test-"+strconv.Itoa(os.Getpid()))
+	for _, v := range []struct{ top, file string }{{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"}, {"/sys/fs/cgroup", "memory.max"}} {
+		dir := filepath.Join(v.top, "datxdp-test-"+strconv.Itoa(os.Getpid()))
 		if os.Mkdir(dir, 0o755) != nil {
 			continue
 		}
-		t.Cleanup(func() { _ = os.Remove(dir) }) // its processes have ended
-		if os.WriteFile(filepath.Join(dir, file), []byte(strconv.Itoa(limit)), 0) == nil {
+		t.Cleanup(func() { _ = os.Remove(dir) })                          // its processes have ended
+		f, err := os.OpenFile(filepath.Join(dir, v.file), os.O_WRONLY, 0) // it exists in a control group only
+		if err != nil {
+			continue
+		}
+		_, err = f.WriteString(strconv.Itoa(limit))
+		if errors.Join(err, f.Close()) == nil {
 			return dir
 		}
 	}
