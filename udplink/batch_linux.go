@@ -84,8 +84,9 @@ func openBatch(l *Link, o Options) (_ socket, err error) {
 func (s *batch) allocate(o Options) {
 	m := &s.link.slab
 	if s.offload.merge {
-		s.link.caps.RxFrames = o.Frames // copies: they occupy no block
-		m.merge(min(o.Frames, mergedBlocks), o.Frames+keptSpare)
+		n := keptFrames(o.Frames, m.size)
+		s.link.caps.RxFrames = n // copies: they occupy no block
+		m.merge(min(o.Frames, mergedBlocks), n+keptSpare)
 	}
 	m.allocate()
 	s.names = make([]sockaddr, m.blocks+m.kept)

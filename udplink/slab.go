@@ -10,6 +10,10 @@ const (
 	// keptSpare is the number of kept frames beyond Caps.RxFrames. While the holder handles a batch, it may give up kept
 	// frames that come back only at the end of the batch.
 	keptSpare = 2 * mergedBlocks
+	// keptBytes and maxKept give the number of kept frames: as many as keptBytes hold, but at least Options.Frames and at
+	// most maxKept, which is the largest receive window of a connection.
+	keptBytes = 4 << 20
+	maxKept   = 1024
 	// blockGap is added to the distance of two blocks. Without it, the headers of all blocks would compete for the same
 	// few lines of the cache.
 	blockGap = 5 * 64
@@ -32,6 +36,9 @@ type slab struct {
 	kept     uint32 // number of kept frames
 	tx       uint32 // number of transmit frames
 }
+
+// keptFrames returns the number of received frames of size bytes that the holder may keep.
+func keptFrames(least, size int) int { return max(least, min(keptBytes/size, maxKept)) }
 
 // newSlab describes a slab with as many blocks as transmit frames.
 func newSlab(frames, size int) slab {

@@ -7,11 +7,20 @@ import (
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
+// receiveWindow returns the number of packets that a peer may have in flight on one connection. It is what the kernel's
+// buffer holds, and what can be held of early packets: if more arrive after a lost packet, they are dropped and sent again.
+func receiveWindow(caps *link.Caps, maxPacket int) uint16 {
+	n := caps.RxFrames / ((maxPacket + caps.FrameSize - 1) / caps.FrameSize)
+	if caps.RxWindow > 0 {
+		n = min(n, caps.RxWindow)
+	}
+	return uint16(min(max(n, minPeerWindow), proto.MaxWindow))
+}
+
 // holdEarly keeps the frames of a packet that arrived early. It reports false if it does not keep them. All
-// connections of an engine share the frames that the link can spare.
-//   - One connection may hold half of these frames, and its peer may have a limit of its own (Grant). At a limit, the
-//     connection drops its early packet that is furthest ahead, which may be the new one.
-//   - If no frame is left, networks, addresses and connections get equal shares (see earlyFrames).
+// connections of an engine share the frames that the link can spare. If none is left, networks, addresses and connections
+// get equal shares (see earlyFrames). A peer may have a limit of its own (Grant). At a limit, the connection drops its early
+// packet that is furthest ahead, which may be the new one.
 func (c *Conn) holdEarly(psn seq.Num, bufs []link.Buf, end int) bool {
 	e, r := c.eng, &c.recv
 	if psn.Sub(r.nextPSN) >= proto.MaxWindow || e.forwarded {
@@ -23,8 +32,8 @@ func (c *Conn) holdEarly(psn seq.Num, bufs []link.Buf, end int) bool {
 		return false
 	}
 	bufs = e.sealing.scatter(bufs)
-	for most := max(e.caps.RxFrames/2, len(bufs)); ; {
-		own := r.early.Frames()+len(bufs) > most || !c.permit.mayHold(len(bufs)*e.caps.FrameSize)
+	for {
+		own := !c.permit.mayHold(len(bufs) * e.caps.FrameSize)
 		if !own && e.heldFrames+len(bufs) <= e.caps.RxFrames {
 			break
 		}

@@ -86,10 +86,7 @@ func newEngine(h *Host, l link.Link, index int, now Time) *Engine {
 	} else {
 		e.maxPacket = min(e.maxPacket, caps.FrameSize)
 	}
-	e.rxWindow = proto.MaxWindow
-	if caps.RxWindow > 0 {
-		e.rxWindow = uint16(min(max(caps.RxWindow, minPeerWindow), proto.MaxWindow))
-	}
+	e.rxWindow = receiveWindow(&caps, e.maxPacket)
 	e.zeroCopyMin = math.MaxInt
 	if len(caps.Memory) > 0 {
 		e.zeroCopyMin = zeroCopyBlocks * caps.Block

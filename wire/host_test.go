@@ -28,33 +28,46 @@ func TestTooSmallLink(t *testing.T) {
 	}
 }
 
-// limitedLink is a link with a small receive buffer in the kernel.
+// limitedLink is a link with little room for received packets.
 type limitedLink struct {
 	link.Link
-	window int
+	window, frames int
 }
 
 func (l limitedLink) Caps() link.Caps {
 	c := l.Link.Caps()
-	c.RxWindow = l.window
+	c.RxWindow, c.RxFrames = l.window, l.frames
 	return c
 }
 
-// A host tells its peers no larger receive window than its link has room for.
+// A host tells its peers no larger receive window than its link has room for, in the kernel and for early packets.
 func TestReceiveWindowOfLink(t *testing.T) {
-	for window, want := range map[int]uint16{0: proto.MaxWindow, 1: minPeerWindow, 100: 100, 1 << 20: proto.MaxWindow} {
+	for _, tt := range []struct {
+		window, frames int // RxWindow, RxFrames
+		payload        int // MTU less the headers
+		want           uint16
+	}{
+		{0, 4096, 1472, proto.MaxWindow},
+		{1, 4096, 1472, minPeerWindow},
+		{100, 4096, 1472, 100},
+		{1 << 20, 4096, 1472, proto.MaxWindow},
+		{0, 512, 1472, 512},
+		{100, 512, 1472, 100},
+		{0, 1024, 8972, 256}, // four frames a packet
+		{0, 16, 1472, minPeerWindow},
+	} {
 		h, err := NewHost(randReader{randSource(1)}, Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := simlink.New(simlink.Config{}).Link(netip.MustParseAddrPort("10.0.0.1:17473"))
-		e, err := h.NewEngine(limitedLink{l, window}, 0)
+		l := simlink.New(simlink.Config{MTU: tt.payload, FrameSize: 2304, Segments: 4}).Link(netip.MustParseAddrPort("10.0.0.1:17473"))
+		e, err := h.NewEngine(limitedLink{l, tt.window, tt.frames}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		c := Conn{eng: e}
-		if got := c.hello(nil).Window; got != want {
-			t.Errorf("room for %d packets: window %d, want %d", window, got, want)
+		if got := c.hello(nil).Window; got != tt.want {
+			t.Errorf("a buffer of %d packets, %d frames, packets of %d bytes: window %d, want %d", tt.window, tt.frames, tt.payload, got, tt.want)
 		}
 	}
 }
