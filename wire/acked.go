@@ -13,7 +13,8 @@ func (c *Conn) takeAck(h *proto.Header, sack []byte) {
 		return // the acknowledgement is from an old epoch, or acknowledges a packet that was never sent
 	}
 	c.takeCredit(h)
-	if h.Ack != s.Una {
+	progress := h.Ack != s.Una
+	if progress {
 		c.advance(h)
 	}
 	switch notReady := h.Flags&proto.NotReady != 0; {
@@ -30,7 +31,7 @@ func (c *Conn) takeAck(h *proto.Header, sack []byte) {
 		return
 	}
 	c.takeSACK(h, sack)
-	if !c.flow.rnr.waiting {
+	if !progress && !c.flow.rnr.waiting { // after progress, the peer may be about to consume more early packets
 		s.DetectReneging(uint8(CauseEvicted))
 	}
 	c.endBackoff()
@@ -40,7 +41,7 @@ func (c *Conn) takeAck(h *proto.Header, sack []byte) {
 func (c *Conn) takeSACK(h *proto.Header, sack []byte) {
 	s := &c.sent
 	if sack != nil {
-		s.SACK(sack)
+		s.SACK(c.eng.now, sack)
 		c.setDeadline(c.detectLost())
 	}
 	if h.Type == proto.Ack && h.TS == c.recv.newestTS {
@@ -81,7 +82,7 @@ func (c *Conn) advance(h *proto.Header) {
 	s, now := &c.sent, c.eng.now
 	echoedAt := c.takeEcho(h)
 	una := s.Una
-	last, undo := s.Ack(h.Ack, echoedAt)
+	last, undo := s.Ack(now, h.Ack, echoedAt)
 	c.sq.ackedPos, c.resp.ackedPos = last.ReqEnd, last.RespEnd
 	if undo {
 		c.cc.Undo()

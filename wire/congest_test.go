@@ -301,6 +301,21 @@ func TestReceiveBuffer(t *testing.T) {
 	}
 }
 
+// A peer must not have more packets in flight than a connection may hold after a lost one: the others would be dropped and
+// sent again. The path is so long that the window grows beyond the frames of the receiver.
+func TestFewFramesForEarlyPackets(t *testing.T) {
+	w := newWorld(t, simlink.Config{Seed: 3, Rate: 25e9, Delay: time.Millisecond, Frames: 512}, 2)
+	a, b := w.nodes[0], w.nodes[1]
+	s := w.stream(a, b, 1<<20)
+	w.net.SetLoss(a.addr, b.addr, 0.01)
+	w.flow(200*time.Millisecond, s)
+	resent, lost := a.eng.stats.Retransmits, a.link.Stats().TxPackets-b.link.Stats().RxPackets
+	t.Logf("%d bytes written, %d packets lost, %d sent again %v", s.done, lost, resent, a.eng.stats.RetransmitsBy)
+	if st := b.eng.stats; st.EarlyDropped > 0 || resent > lost*3/2 {
+		t.Errorf("%d packets lost, %d sent again, %d early ones dropped", lost, resent, st.EarlyDropped)
+	}
+}
+
 // If the last packet of a single message is lost, it must be sent again soon.
 func TestLostTail(t *testing.T) {
 	for _, delay := range []time.Duration{3 * time.Microsecond, 100 * time.Microsecond} {

@@ -63,6 +63,7 @@ func (c *Conn) rtxTimeout() {
 	t.firedAt = now
 	t.silent = t.silent || c.silence(now) > max(suspendTime, 2*c.rtt.PTO())
 	t.count++
+	c.sent.DetectReneging(uint8(CauseEvicted))
 	if t.count == 1 {
 		c.sent.ProbeTail(uint8(CauseTailProbe))
 	} else {

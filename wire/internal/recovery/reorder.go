@@ -3,6 +3,7 @@ package recovery
 import (
 	"time"
 
+	"github.com/datxdp/datxdp/wire/internal/clock"
 	"github.com/datxdp/datxdp/wire/internal/seq"
 )
 
@@ -14,6 +15,25 @@ const (
 	// reordering window shrinks (RFC 8985 §6.2, step 4).
 	reorderPersist = 16
 )
+
+// arrival is what RACK knows of the packets that have arrived (RFC 8985 §6.2, step 2).
+type arrival struct {
+	sentAt clock.Time    // when the packet left that left last
+	least  time.Duration // shortest round trip of a packet that was sent once; 0: none
+}
+
+// observe notes that p is acknowledged. If p was sent again less than the shortest round trip ago, an earlier transmission
+// of it has arrived.
+func (a *arrival) observe(now clock.Time, p *Packet) {
+	d := now.Sub(p.SentAt)
+	switch {
+	case p.sacked || p.Retransmitted && d < a.least:
+		return
+	case !p.Retransmitted && (d < a.least || a.least == 0):
+		a.least = d
+	}
+	a.sentAt = max(a.sentAt, p.SentAt)
+}
 
 // reordering is the reordering window of RACK (RFC 8985 §6.2): how much longer than a round trip a packet may take before
 // packets that have overtaken it show that it is lost. The window is 0 until a packet that was taken for lost arrives. Each

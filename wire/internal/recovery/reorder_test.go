@@ -15,7 +15,7 @@ func late(s *Sent, roundTrip, d time.Duration) (marked bool) {
 		send(s, false)
 	}
 	left := s.At(first).SentAt
-	s.SACK([]byte{0b11111})
+	s.SACK(s.At(s.Nxt-1).SentAt.Add(roundTrip), []byte{0b11111})
 	if s.DetectLost(left.Add(d), roundTrip, byLoss) > 0 {
 		marked = true
 		_, p := s.NextLost()
@@ -23,7 +23,7 @@ func late(s *Sent, roundTrip, d time.Duration) (marked bool) {
 		s.PacketSent(p, left.Add(d))
 		s.Resent(p)
 	}
-	s.Ack(s.Nxt, left)
+	s.Ack(left.Add(d), s.Nxt, left)
 	return marked
 }
 
@@ -60,31 +60,30 @@ func lose(s *Sent) {
 	for range 5 {
 		send(s, false)
 	}
-	s.SACK([]byte{0b1111})
+	s.SACK(s.At(s.Nxt-1).SentAt, []byte{0b1111})
 	s.DetectLost(clock.Never-1, 0, byLoss)
 	_, p := s.NextLost()
 	p.Retransmitted = true
 	s.PacketSent(p, 1<<40)
 	s.Resent(p)
-	s.Ack(first+5, 1<<40)
+	s.Ack(1<<40, first+5, 1<<40)
 }
 
-// On a path with reordering, NextDetection must tell when the next overtaken packet counts as lost.
+// NextDetection must tell when the next overtaken packet counts as lost.
 func TestNextDetection(t *testing.T) {
 	const roundTrip = 1000 * time.Nanosecond
 	s := start(0, 0)
 	send(s, false)
-	s.SACK([]byte{0b1111})
 	if at := s.NextDetection(roundTrip); at != clock.Never {
-		t.Errorf("without reordering: %v", at)
+		t.Errorf("no packet was overtaken, and the next detection is at %v", at)
 	}
-	s.Ack(1, clock.Never)
+	s.Ack(clock.Time(0).Add(roundTrip), 1, clock.Never)
 	late(s, roundTrip, roundTrip)
 	una := s.Nxt
 	for range 6 {
 		send(s, false)
 	}
-	s.SACK([]byte{0b11110})
+	s.SACK(s.At(s.Nxt-1).SentAt.Add(roundTrip), []byte{0b11110})
 	at := s.NextDetection(roundTrip)
 	if want := s.At(una).SentAt.Add(roundTrip + roundTrip/4); at != want {
 		t.Errorf("the next detection is at %v, want %v", at, want)
@@ -115,7 +114,7 @@ func TestSpuriousMarks(t *testing.T) {
 			s.PacketSent(p, tt.resentAt)
 			s.Resent(p)
 		}
-		if _, got := s.Ack(2, tt.echoed); got != tt.want {
+		if _, got := s.Ack(0, 2, tt.echoed); got != tt.want {
 			t.Errorf("%s: spurious %v", tt.name, got)
 		}
 		if s.reorder.quarters != 0 {

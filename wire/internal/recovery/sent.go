@@ -28,12 +28,13 @@ type Sent struct {
 	Limit    int     // receive window of the peer: largest Nxt-Una, in packets
 
 	packets  []Packet // length is a power of two
-	pipe     int      // packets assumed to be in the network (RFC 6675)
-	partials int      // unacknowledged partial packets
-	lost     int      // packets marked lost and not sent again since
+	pipe     int32    // packets assumed to be in the network (RFC 6675)
+	partials int32    // unacknowledged partial packets
+	lost     int32    // packets marked lost and not sent again since
 	firstGap seq.Num  // no packet before this one is marked lost
 	highSACK seq.Num  // PSN after the highest selectively acknowledged packet
 	tailLoss bool     // the next lost packet is a tail loss probe, which may exceed the congestion window
+	arrived  arrival
 	reorder  reordering
 
 	Retransmits uint64 // packets sent again
@@ -51,13 +52,13 @@ func (s *Sent) Empty() bool { return s.Una == s.Nxt }
 func (s *Sent) Full() bool { return s.Nxt.Sub(s.Una) >= s.Limit }
 
 // Pipe returns the number of packets assumed to be in the network.
-func (s *Sent) Pipe() int { return s.pipe }
+func (s *Sent) Pipe() int { return int(s.pipe) }
 
 // Partials returns the number of unacknowledged partial packets.
-func (s *Sent) Partials() int { return s.partials }
+func (s *Sent) Partials() int { return int(s.partials) }
 
 // Lost returns the number of packets that are marked lost and were not sent again since.
-func (s *Sent) Lost() int { return s.lost }
+func (s *Sent) Lost() int { return int(s.lost) }
 
 // TailLossProbe reports whether NextLost returns a tail loss probe, which may exceed the congestion window.
 func (s *Sent) TailLossProbe() bool { return s.tailLoss }
@@ -104,10 +105,13 @@ func (s *Sent) PacketSent(p *Packet, now clock.Time) {
 // clock.Never. If a removed packet was marked lost and then arrived without being sent again, the mark was a mistake, and
 // the result spurious is true. Such a packet has not been sent again at all, or only after echoedAt (the Eifel detection
 // algorithm, RFC 3522).
-func (s *Sent) Ack(ack seq.Num, echoedAt clock.Time) (last *Packet, spurious bool) {
+func (s *Sent) Ack(now clock.Time, ack seq.Num, echoedAt clock.Time) (last *Packet, spurious bool) {
 	overtaken := false
 	for ; s.Una != ack; s.Una++ {
 		last = s.At(s.Una)
+		if last.Retransmitted || s.Una+1 == ack { // of packets that were sent once, the last one left last
+			s.arrived.observe(now, last)
+		}
 		if last.Partial {
 			s.partials--
 		}
@@ -153,7 +157,7 @@ func (s *Sent) MarkLost(psn seq.Num, cause uint8) {
 }
 
 // SACK handles a SACK block. Bit i, least significant bits first, says whether packet Una+1+i has arrived.
-func (s *Sent) SACK(block []byte) {
+func (s *Sent) SACK(now clock.Time, block []byte) {
 	for i := range len(block) * 8 {
 		psn := s.Una + 1 + seq.Num(i)
 		if !psn.Less(s.Nxt) {
@@ -163,6 +167,7 @@ func (s *Sent) SACK(block []byte) {
 			continue
 		}
 		p := s.At(psn)
+		s.arrived.observe(now, p)
 		p.sacked = true
 		s.settle(p)
 		if s.highSACK.LessEq(psn) {
@@ -171,11 +176,11 @@ func (s *Sent) SACK(block []byte) {
 	}
 }
 
-// DetectLost marks a packet lost if three conditions hold: the packet is not known to have arrived, a packet at least
-// ReorderThreshold PSNs later has arrived, and the packet was last sent at least a round trip and a reordering window ago.
-// DetectLost returns the number of packets that it has marked.
-func (s *Sent) DetectLost(now clock.Time, roundTrip time.Duration, cause uint8) int {
-	by := now.Add(-roundTrip - s.reorder.window(roundTrip))
+// DetectLost marks a packet lost if four conditions hold: the packet is not known to have arrived, a packet at least
+// ReorderThreshold PSNs later has arrived, so has a packet that left no sooner, and a smoothed round trip and a reordering
+// window have passed since the packet left. DetectLost returns the number of packets that it has marked.
+func (s *Sent) DetectLost(now clock.Time, smoothed time.Duration, cause uint8) int {
+	by := min(s.arrived.sentAt, now.Add(-s.patience(smoothed)))
 	was := s.lost
 	for psn := s.Una; psn.LessEq(s.lastOvertaken()); psn++ {
 		if p := s.At(psn); p.outstanding() && p.SentAt <= by {
@@ -186,23 +191,24 @@ func (s *Sent) DetectLost(now clock.Time, roundTrip time.Duration, cause uint8) 
 	if s.lost > was {
 		s.reorder.recovery(s.Una, s.Nxt)
 	}
-	return s.lost - was
+	return int(s.lost - was)
+}
+
+// patience returns how long a packet that others have overtaken may take to be acknowledged.
+func (s *Sent) patience(smoothed time.Duration) time.Duration {
+	return smoothed + s.reorder.window(smoothed)
 }
 
 // lastOvertaken returns the last PSN that is so far before a packet that has arrived that it may be lost.
 func (s *Sent) lastOvertaken() seq.Num { return s.highSACK - 1 - ReorderThreshold }
 
 // NextDetection returns when DetectLost has to be called because a packet that later ones have overtaken will then count
-// as lost. It returns clock.Never on a path without reordering, where the next acknowledgement or a timeout does this.
-func (s *Sent) NextDetection(roundTrip time.Duration) clock.Time {
-	window := s.reorder.window(roundTrip)
+// as lost. It returns clock.Never if there is no such packet.
+func (s *Sent) NextDetection(smoothed time.Duration) clock.Time {
 	at := clock.Never
-	if window == 0 {
-		return at
-	}
 	for psn := s.Una; psn.LessEq(s.lastOvertaken()); psn++ {
-		if p := s.At(psn); p.outstanding() {
-			at = min(at, p.SentAt.Add(roundTrip+window))
+		if p := s.At(psn); p.outstanding() && p.SentAt <= s.arrived.sentAt {
+			at = min(at, p.SentAt.Add(s.patience(smoothed)))
 		}
 	}
 	return at

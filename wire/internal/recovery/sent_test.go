@@ -30,7 +30,7 @@ func start(psn seq.Num, n int) *Sent {
 func send(s *Sent, partial bool) {
 	p := s.NextEntry()
 	*p = Packet{Partial: partial, Size: 1200}
-	s.PacketSent(p, clock.Time(uint32(s.Nxt)))
+	s.PacketSent(p, s.At(s.Nxt-1).SentAt+1)
 	s.Add(p)
 }
 
@@ -60,19 +60,19 @@ func TestDetectLost(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		block []byte
-		late  int // packets from this offset on left too recently to be lost
+		late  int // packets from this offset on left after those that have arrived
 		want  []int
 	}{
 		{"nothing arrived", []byte{0}, 100, nil},
 		{"two after a hole", []byte{0b11}, 100, nil},
 		{"the third packet after a hole", []byte{0b100}, 100, []int{0}},
 		{"holes, and one far behind", []byte{0b10010010}, 100, []int{0, 1, 3, 4}},
-		{"the same, left recently", []byte{0b10010010}, 3, []int{0, 1}},
+		{"the same, left after those that arrived", []byte{0b10010010}, 3, []int{0, 1}},
 		{"more than was sent", []byte{0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff}, 100, nil},
 	} {
 		for _, psn := range []seq.Num{0, 1<<32 - 2} {
 			s := start(psn, 10)
-			s.SACK(tt.block)
+			s.SACK(1<<40, tt.block)
 			for i := tt.late; i < 10; i++ {
 				s.At(psn + seq.Num(i)).SentAt = clock.Never
 			}
@@ -84,9 +84,34 @@ func TestDetectLost(t *testing.T) {
 	}
 }
 
+// A packet that was sent again must not be marked lost again before a packet arrives that left later, however long that takes.
+func TestLostAgain(t *testing.T) {
+	s := start(0, 5)
+	const roundTrip = 100
+	s.SACK(roundTrip, []byte{0b1111})
+	if n := s.DetectLost(2*roundTrip, roundTrip, byLoss); n != 1 {
+		t.Fatalf("%d packets are lost, want 1", n)
+	}
+	_, p := s.NextLost()
+	p.Retransmitted = true
+	s.PacketSent(p, 2*roundTrip)
+	s.Resent(p)
+	for range 4 {
+		send(s, false)
+		s.At(s.Nxt - 1).SentAt = 2*roundTrip + 1
+	}
+	if n := s.DetectLost(50*roundTrip, roundTrip, byLoss); n != 0 {
+		t.Error("the packet is lost again, though none that left after it has arrived")
+	}
+	s.SACK(50*roundTrip, []byte{0b11111})
+	if n := s.DetectLost(50*roundTrip, roundTrip, byLoss); n != 1 {
+		t.Error("the packet is not lost again, though one that left after it has arrived")
+	}
+}
+
 func TestTimeouts(t *testing.T) {
 	s := start(7, 5)
-	s.SACK([]byte{0b1000}) // the newest has arrived
+	s.SACK(1<<40, []byte{0b1000}) // the newest has arrived
 	s.ProbeTail(byTail)
 	if got := lost(s, 7); !equal(got, []int{3}) || !s.TailLossProbe() {
 		t.Fatalf("the probe sends %v again, want 3", got)
@@ -104,7 +129,7 @@ func TestTimeouts(t *testing.T) {
 	if got := lost(s, 7); !equal(got, []int{0, 1, 2, 3}) || s.Pipe() != 0 {
 		t.Errorf("after a timeout %v are lost, %d in the pipe", got, s.Pipe())
 	}
-	if _, undo := s.Ack(9, clock.Never); !undo || s.Lost() != 2 {
+	if _, undo := s.Ack(1<<40, 9, clock.Never); !undo || s.Lost() != 2 {
 		t.Errorf("an acknowledgement of packets marked lost: undo %v, %d lost", undo, s.Lost())
 	}
 	if psn, _ := s.NextLost(); psn != 9 {
@@ -115,17 +140,17 @@ func TestTimeouts(t *testing.T) {
 // If a peer drops a packet that it has selectively acknowledged, the packet must be sent again.
 func TestReneging(t *testing.T) {
 	s := start(0, 3)
-	s.SACK([]byte{1})
+	s.SACK(1<<40, []byte{1})
 	s.DetectReneging(byReneging)
 	if s.Lost() != 0 {
 		t.Error("a packet that has arrived is lost")
 	}
-	s.Ack(1, clock.Never)
+	s.Ack(1<<40, 1, clock.Never)
 	s.DetectReneging(byReneging)
 	if got := lost(s, 0); !equal(got, []int{1}) {
 		t.Errorf("%v are lost, want the packet that was said to have arrived", got)
 	}
-	s.Ack(3, clock.Never)
+	s.Ack(1<<40, 3, clock.Never)
 	if s.DetectReneging(byReneging); s.Lost() != 0 || !s.Empty() {
 		t.Error("an empty table has lost packets")
 	}
@@ -146,8 +171,8 @@ func TestDetectDropped(t *testing.T) {
 		{"a shorter block", []byte{1, 1}, []byte{1}, []int{9}},
 	} {
 		s := start(1<<32-3, 12)
-		s.SACK(tt.was)
-		s.SACK(tt.block)
+		s.SACK(1<<40, tt.was)
+		s.SACK(1<<40, tt.block)
 		for range 2 { // a packet is reported once
 			s.DetectDropped(tt.block, byReneging)
 			if got := lost(s, 1<<32-3); !equal(got, tt.want) || s.Lost() != len(tt.want) {
@@ -164,15 +189,15 @@ func TestPartials(t *testing.T) {
 	if s.Partials() != 1 {
 		t.Fatalf("%d partial packets, want 1", s.Partials())
 	}
-	if s.Ack(3, clock.Never); s.Partials() != 0 {
+	if s.Ack(1<<40, 3, clock.Never); s.Partials() != 0 {
 		t.Errorf("%d partial packets after the acknowledgement", s.Partials())
 	}
 }
 
 func TestRewind(t *testing.T) {
 	s := start(0, 8)
-	s.Ack(2, clock.Never)
-	s.SACK([]byte{0b1000})
+	s.Ack(1<<40, 2, clock.Never)
+	s.SACK(1<<40, []byte{0b1000})
 	s.MarkAllLost(byTimeout)
 	if n := s.Rewind(); n != 6 || !s.Empty() || s.Pipe() != 0 || s.Lost() != 0 || s.Retransmits != 6 {
 		t.Errorf("%d packets; %d in the pipe, %d lost, %d sent again", n, s.Pipe(), s.Lost(), s.Retransmits)
@@ -215,14 +240,14 @@ func act(s *Sent, r *rand.Rand) {
 	switch r.IntN(8) {
 	case 0:
 		if n := s.Nxt.Sub(s.Una); n > 0 {
-			s.Ack(s.Una+seq.Num(1+r.IntN(n)), clock.Never)
+			s.Ack(1<<40, s.Una+seq.Num(1+r.IntN(n)), clock.Never)
 		}
 	case 1:
 		block := make([]byte, 4*(1+r.IntN(8)))
 		for i := range block {
 			block[i] = byte(r.Uint32() & r.Uint32())
 		}
-		s.SACK(block)
+		s.SACK(1<<40, block)
 		s.DetectLost(clock.Never, 0, byLoss)
 		if r.IntN(2) == 0 {
 			s.DetectDropped(block, byReneging)
