@@ -124,6 +124,19 @@ func BenchmarkBusyHosts(b *testing.B) {
 							e.close()
 						}
 					}
+					for _, callers := range []int{16, 64} {
+						for _, transport := range []string{"dat", "net"} {
+							all := s.dial(b, transport, false, callers)
+							b.Run(fmt.Sprintf("busy=%d/callers=%d/%s", loops, callers, transport), func(b *testing.B) {
+								defer startLoad(b, loops)()
+								b.ResetTimer()
+								requests(b, all, false)
+							})
+							for _, e := range all {
+								e.close()
+							}
+						}
+					}
 				}
 			})
 		}

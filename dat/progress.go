@@ -13,7 +13,8 @@ type Progress uint8
 // Modes of progress. In the name of an adapter they are the option "progress=", as in "xdp:eth0 progress=interrupts".
 const (
 	// ProgressAdaptive: EVD.Wait and CNO.Wait poll for some 50 µs after the last packet, and then sleep. While they poll,
-	// other goroutines run first. This is the default.
+	// other goroutines run first. While other threads need the core and polling would lose time, they sleep after one
+	// poll. This is the default.
 	ProgressAdaptive Progress = iota
 	// ProgressBusy: EVD.Wait and CNO.Wait poll until an event arrives. The goroutine keeps its thread and a processor of
 	// the Go scheduler for the time of the wait. This has the lowest latency if the thread has a core of its own. At most

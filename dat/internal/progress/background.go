@@ -47,7 +47,7 @@ func (d *Driver) run() {
 				b.busyAt, b.pause = now, checkInterval
 			}
 			b.yield(&p)
-			b.group.network.look(now)
+			b.group.network.look(now, &b.group.cores)
 		}
 	}
 	d.phase.Store(uint32(Stopped))
@@ -55,7 +55,7 @@ func (d *Driver) run() {
 
 // yield lets other goroutines and threads run after a pass.
 func (b *background) yield(p *pass) {
-	yield(b.group.Mode, Background, p.busy, b.passes.count(p.busy, emptyPasses) || p.owned)
+	yield(b.group, Background, p.busy, b.passes.count(p.busy, emptyPasses) || p.owned)
 	if p.owned {
 		b.owned.Wait()
 		return
@@ -94,7 +94,7 @@ func (b *background) runPass(now wire.Time) (p pass) {
 		p.busy = b.engine.Poll(now)
 		p.next = b.engine.Next()
 	}
-	phase := p.phase(b.group.Mode, now, now.Sub(b.busyAt))
+	phase := p.phase(b.spin(&p, now), now, now.Sub(b.busyAt))
 	if phase == Sleeping {
 		b.group.shared.Store(false)
 	}
@@ -106,12 +106,16 @@ func (b *background) runPass(now wire.Time) (p pass) {
 	return p
 }
 
-// phase returns the phase after a pass at time now. The argument quiet is the time since packets last moved.
-func (p pass) phase(mode Mode, now wire.Time, quiet time.Duration) Phase {
-	spin := mode.idleSpin()
+// spin returns how long the background owner polls without a packet before it sleeps.
+func (b *background) spin(p *pass, now wire.Time) time.Duration {
 	if p.shared {
-		spin = mode.waitSpin()
+		return b.group.spinTime(now, b.group.Mode.waitSpin())
 	}
+	return b.group.spinTime(now, b.group.Mode.idleSpin())
+}
+
+// phase returns the phase after a pass at time now. The argument quiet is the time since packets last moved.
+func (p pass) phase(spin time.Duration, now wire.Time, quiet time.Duration) Phase {
 	switch {
 	case p.driven:
 		return Watching

@@ -23,7 +23,8 @@ func TestPhaseAfterPass(t *testing.T) {
 		"several goroutines wait":   {pass{next: Forever, shared: true}, waitSpin - 1, Polling},
 		"they wait for longer":      {pass{next: Forever, shared: true}, waitSpin, Sleeping},
 	} {
-		if got := c.pass.phase(Adaptive, now, c.quiet); got != c.want {
+		b := background{Driver: &newFake().Driver}
+		if got := c.pass.phase(b.spin(&c.pass, now), now, c.quiet); got != c.want {
 			t.Errorf("%s: phase %d, want %d", name, got, c.want)
 		}
 	}

@@ -3,6 +3,7 @@ package progress
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/datxdp/datxdp/wire"
 )
@@ -15,6 +16,7 @@ type Group struct {
 	asleep  atomic.Int32  // number of waiters that are parked
 	pollers atomic.Int32  // number of waiters that poll
 	shared  atomic.Bool   // several goroutines wait, and the background owners poll for all of them
+	cores   cores
 	network network
 }
 
@@ -49,10 +51,19 @@ func (g *Group) servesWaiters() bool {
 	return g.shared.Load() || g.Mode == Busy && g.asleep.Load() > 0
 }
 
+// spinTime returns how long goroutines poll without a packet before they sleep: the given time, or 0 while they may not
+// poll.
+func (g *Group) spinTime(now wire.Time, spin time.Duration) time.Duration {
+	if g.Mode == Adaptive && !g.cores.free(now) {
+		return 0
+	}
+	return spin
+}
+
 // Poll polls every engine once, for a call of Dequeue.
 func (g *Group) Poll() {
 	busy, yieldThread := g.pass(Now(), Poller)
-	yield(g.Mode, Poller, busy, yieldThread)
+	yield(g, Poller, busy, yieldThread)
 }
 
 // The method pass polls, in the given role, every engine that is not owned. The result busy is true if packets moved in

@@ -3,6 +3,8 @@ package progress
 import (
 	"runtime"
 	"time"
+
+	"github.com/datxdp/datxdp/wire"
 )
 
 // Mode says how long goroutines poll without a packet before they sleep.
@@ -44,3 +46,6 @@ func (m Mode) maxPollers() int32 {
 	}
 	return maxPollers
 }
+
+// sleeps reports whether a goroutine that polls in the given role sleeps when no packet comes for some time.
+func (m Mode) sleeps(role wire.Role) bool { return role != Poller && m != Busy }

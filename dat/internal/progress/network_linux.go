@@ -93,7 +93,7 @@ func epollOf(fd int) int {
 //
 // System calls: poll, once per interval, whatever the number of spinning goroutines. If events wait, also sched_yield
 // or write; after a write the scheduler calls epoll_wait.
-func (n *network) look(now wire.Time) {
+func (n *network) look(now wire.Time, c *cores) {
 	if n.conn == nil {
 		return
 	}
@@ -109,7 +109,7 @@ func (n *network) look(now wire.Time) {
 	case singleProcessor() || looks.waiting.Add(1) > patientLooks:
 		n.leave()
 	default: // an idle thread takes the events as soon as it has a core
-		yieldThread()
+		c.yieldThread()
 	}
 }
 

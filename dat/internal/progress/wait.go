@@ -76,7 +76,8 @@ func (g *Group) spin(w Waiting, limit wire.Time, done <-chan struct{}) (outcome 
 		defer runtime.UnlockOSThread()
 	}
 	now := Now()
-	for quiet := now; now.Sub(quiet) <= g.Mode.waitSpin() && !g.servesWaiters(); {
+	spin := g.spinTime(now, g.Mode.waitSpin())
+	for quiet := now; now.Sub(quiet) <= spin && !g.servesWaiters(); {
 		busy, yieldThread := g.pass(now, Waiter)
 		if busy {
 			quiet = now
@@ -84,10 +85,12 @@ func (g *Group) spin(w Waiting, limit wire.Time, done <-chan struct{}) (outcome 
 		if outcome, ended = ending(w, now, limit, done); ended {
 			return outcome, ended
 		}
-		if yield(g.Mode, Waiter, busy, yieldThread); g.Mode != Busy {
-			g.network.look(now)
+		if yield(g, Waiter, busy, yieldThread); g.Mode != Busy {
+			g.network.look(now, &g.cores)
 		}
+		began := now
 		now = Now()
+		g.cores.measured(began, now)
 	}
 	return 0, false
 }

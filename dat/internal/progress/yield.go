@@ -18,12 +18,16 @@ import (
 //     consecutive empty polls by callers, and after emptyPasses consecutive empty passes of the background owner. It is
 //     also true if the background owner finds that a post owns the engine. The post has woken the background owner, which
 //     may have taken the core that the thread of the post needs.
-func yield(mode Mode, role wire.Role, busy, thread bool) {
-	if thread {
+func yield(g *Group, role wire.Role, busy, thread bool) {
+	switch {
+	case !thread:
+	case g.Mode.sleeps(role):
+		g.cores.yieldThread()
+	default:
 		yieldThread()
 	}
 	switch {
-	case role == Waiter && !busy && mode != Busy, role == Background:
+	case role == Waiter && !busy && g.Mode != Busy, role == Background:
 		runtime.Gosched()
 	}
 }

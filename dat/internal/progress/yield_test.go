@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"sync/atomic"
 	"testing"
+
+	"github.com/datxdp/datxdp/wire"
 )
 
 // counting is a Waiting that becomes ready after a number of calls of Ready. Each call of Ready calls start.
@@ -58,6 +60,23 @@ func TestThreadYields(t *testing.T) {
 			if yields := r.count(false, n); yields != (i%n == 0) {
 				t.Errorf("empty poll %d: the thread yields: %v", i, yields)
 			}
+		}
+	}
+}
+
+// A goroutine that never sleeps always yields its thread, because other threads would not get its core otherwise.
+func TestWhoMeasuresYields(t *testing.T) {
+	for _, c := range []struct {
+		mode   Mode
+		role   wire.Role
+		sleeps bool
+	}{
+		{Adaptive, Waiter, true}, {Adaptive, Background, true}, {Adaptive, Poller, false},
+		{Interrupts, Waiter, true}, {Interrupts, Background, true}, {Interrupts, Poller, false},
+		{Busy, Waiter, false}, {Busy, Background, false}, {Busy, Poller, false},
+	} {
+		if got := c.mode.sleeps(c.role); got != c.sleeps {
+			t.Errorf("mode %d, role %d: sleeps: %v", c.mode, c.role, got)
 		}
 	}
 }
