@@ -203,9 +203,12 @@ func (s *Sent) patience(smoothed time.Duration) time.Duration {
 func (s *Sent) lastOvertaken() seq.Num { return s.highSACK - 1 - ReorderThreshold }
 
 // NextDetection returns when DetectLost has to be called because a packet that later ones have overtaken will then count
-// as lost. It returns clock.Never if there is no such packet.
+// as lost. It returns clock.Never on a path without reordering, where the next acknowledgement or a timeout does this.
 func (s *Sent) NextDetection(smoothed time.Duration) clock.Time {
 	at := clock.Never
+	if s.reorder.window(smoothed) == 0 {
+		return at
+	}
 	for psn := s.Una; psn.LessEq(s.lastOvertaken()); psn++ {
 		if p := s.At(psn); p.outstanding() && p.SentAt <= s.arrived.sentAt {
 			at = min(at, p.SentAt.Add(s.patience(smoothed)))
