@@ -148,6 +148,9 @@ func (c *Controller) Acked(now clock.Time, una, nextPSN seq.Num, n int, ce uint1
 	if r.limited && c.inSlowStart() && r.marks == 0 && c.queue(c.newest) <= c.startQueue() {
 		c.window += float64(n) * min(c.size, c.window)
 	}
+	if c.window < DelayFloor*c.size && c.isIdle(c.newest) {
+		c.window = c.size
+	}
 	if r.endPSN.Less(una) {
 		c.endRound(now)
 		c.round = round{endPSN: nextPSN}
@@ -188,8 +191,6 @@ func (c *Controller) endRound(now clock.Time) {
 	case c.pathIsLonger(r.delay()):
 		c.ssthresh = math.Inf(1)
 	case held:
-	case c.window < DelayFloor*c.size && c.isIdle(r.delay()):
-		c.window = c.size
 	case c.pathHasRoom(r.delay()):
 		c.ssthresh = math.Inf(1)
 	default:
@@ -271,12 +272,17 @@ func (c *Controller) Undo() {
 	if c.undoWindow != 0 {
 		c.window = max(c.window, c.undoWindow)
 		c.ssthresh = max(c.ssthresh, c.window)
-		c.undoWindow = 0
+		c.Progress()
 	}
 }
 
-// Progress notes an acknowledgement. After it, Undo does not revert an earlier timeout.
-func (c *Controller) Progress() { c.undoWindow = 0 }
+// Progress notes an acknowledgement. After it, Undo does not revert an earlier timeout, and packets do not wait for the
+// random time that followed the timeout.
+func (c *Controller) Progress() {
+	if c.undoWindow != 0 {
+		c.undoWindow, c.pacer.nextAt = 0, 0
+	}
+}
 
 // Rewind notes that PSNs from psn on will be used again.
 func (c *Controller) Rewind(psn seq.Num) { c.round.endPSN = psn }

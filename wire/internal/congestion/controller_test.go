@@ -301,6 +301,26 @@ func TestScatter(t *testing.T) {
 }
 
 // The base delay belongs to full packets.
+// The first acknowledgement after timeouts must end the random time that a packet waits, and a window that is so small that
+// it would be the reason for the next wait, if the path has no queue.
+func TestAfterTimeouts(t *testing.T) {
+	p := settled(8)
+	for range 8 {
+		p.TimedOut(p.now, 200*time.Millisecond)
+		p.Progress()
+	}
+	p.TimedOut(p.now, 200*time.Millisecond)
+	if p.Open(p.now, 0) {
+		t.Fatal("the packet after a timeout leaves at once")
+	}
+	p.Sample(8*us, true)
+	p.Progress()
+	p.Acked(p.now, 1, 2, 1, 0)
+	if !p.Open(p.now, 0) || p.Window() != 1 {
+		t.Errorf("after an acknowledgement the window is %v, and a packet leaves: %v", p.Window(), p.Open(p.now, 0))
+	}
+}
+
 func TestBaseDelayOfFullPackets(t *testing.T) {
 	p := newPath()
 	p.Sample(8*us, false)
