@@ -29,7 +29,7 @@ const defaultSeeds = 1000
 //   - nothing may be left over.
 //
 // sim_model_test.go and sim_judge_test.go contain the checks. A seed always generates the same scenario. DATXDP_SEEDS=n
-// runs the first n scenarios, and DATXDP_SEED=i runs only scenario i.
+// runs the first n scenarios, or n from scenario DATXDP_FIRST on, and DATXDP_SEED=i runs only scenario i.
 func TestScenarios(t *testing.T) {
 	first, n := seedRange(t)
 	var failed, grouped atomic.Int32
@@ -71,10 +71,11 @@ func seedRange(t *testing.T) (first, n uint64) {
 	if one, ok := number("DATXDP_SEED"); ok {
 		return one, 1
 	}
+	first, _ = number("DATXDP_FIRST")
 	if n, ok := number("DATXDP_SEEDS"); ok {
-		return 0, n
+		return first, n
 	}
-	return 0, defaultSeeds
+	return first, defaultSeeds
 }
 
 // sim is one running scenario.
