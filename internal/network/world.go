@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
@@ -41,9 +42,13 @@ type Net struct {
 	Port  simlink.Switch // the switch; without Buffer the ports are deep
 	Hold  simlink.Hold
 	Hosts []simlink.Host
-	// Frames is the number of frames of each link in each direction; 0 means 1024.
+	// Frames is the number of frames of each link in each direction, half of which may hold early packets; 0 means
+	// hostFrames.
 	Frames int
 }
+
+// hostFrames: a link over AF_XDP holds 1024 early frames.
+const hostFrames = 2048
 
 // maxMachines is the largest number of machines in a world.
 const maxMachines = 256
@@ -59,7 +64,7 @@ func newWorld(n Net, seed uint64) *World {
 	}
 	w := &World{
 		net: simlink.New(simlink.Config{Seed: seed, Rate: n.Rate, Delay: n.RTT / 2, MTU: n.MTU, FrameSize: n.MTU, Loss: n.Loss,
-			Switch: n.Port, Hold: n.Hold, Frames: n.Frames, Unchecked: true}),
+			Switch: n.Port, Hold: n.Hold, Frames: cmp.Or(n.Frames, hostFrames), Unchecked: true}),
 		rng:    rand.New(rand.NewPCG(seed, 2)),
 		number: make(map[*simlink.Link]int),
 		memory: make([]byte, memory),
