@@ -109,7 +109,7 @@ func (b *background) runPass(now wire.Time) (p pass) {
 // spin returns how long the background owner polls without a packet before it sleeps.
 func (b *background) spin(p *pass, now wire.Time) time.Duration {
 	if p.shared {
-		return b.group.spinTime(now, b.group.Mode.waitSpin())
+		return b.group.Mode.waitSpin()
 	}
 	return b.group.spinTime(now, b.group.Mode.idleSpin())
 }

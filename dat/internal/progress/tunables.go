@@ -36,16 +36,12 @@ const (
 	// the core. 32 goroutines with a request each take 13.4 µs for a request without the yield, and 10.9 µs with it
 	// (BenchmarkServices in package dat, GOMAXPROCS 2, two cores for both ends).
 	emptyPasses = 16
-	// longYield is the longest time that the yield of a thread, or a pass of a waiter, takes if no other thread computes
-	// on the core. A wake-up takes 30 to 60 µs. If the other threads only handle packets, a yield takes less than 100 µs.
-	// If one of them computes, a yield takes its time slice, which is 3 to 4 ms with Linux 6.18 (BenchmarkBusyHosts in
-	// package dat).
-	longYield = 200 * time.Microsecond
-	// firstPause times the loss is how long goroutines do not poll after the first loss. A thread that runs once, such as
-	// a garbage collector of another program, takes 3 ms. Both ends then take some 40 µs instead of 6 µs for a round trip,
-	// for 24 ms.
-	firstPause = 8
-	// lossFactor times the loss is how long goroutines do not poll if the losses go on. So polling loses 1 % of the time.
+	// longYield is the longest time that the yield of a thread takes if no other thread computes on the core. If 64
+	// goroutines of the peer have requests, a yield to them takes up to 1 ms, but seldom more than 0.5 ms. If a thread
+	// computes, a yield takes its time slice: 1.4 ms and the rest of a tick of the scheduler, together 3 to 4 ms with Linux
+	// 6.18 (BenchmarkBusyHosts in package dat).
+	longYield = 700 * time.Microsecond
+	// lossFactor times the loss is the longest time that goroutines do not poll, so polling loses 1 % of the time.
 	lossFactor = 100
 	// lookInterval is the interval at which spinning goroutines ask the kernel whether network events wait. This takes
 	// some 0.3 µs. When a question has found events, the interval is soonInterval for a time of soonAfter. If the

@@ -88,9 +88,7 @@ func (g *Group) spin(w Waiting, limit wire.Time, done <-chan struct{}) (outcome 
 		if yield(g, Waiter, busy, yieldThread); g.Mode != Busy {
 			g.network.look(now, &g.cores)
 		}
-		began := now
 		now = Now()
-		g.cores.measured(began, now)
 	}
 	return 0, false
 }
