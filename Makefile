@@ -214,11 +214,12 @@ peers: ## UCX, libfabric, sockperf, iperf3, Go's net, TLS, quic-go and gRPC besi
 	@bench/peers.sh $(ARGS)
 
 .PHONY: perf
-perf: ## ratios to raw AF_XDP and kernel TCP, five runs in turns, against committed bounds (root, three minutes)
+perf: ## ratios to raw AF_XDP and kernel TCP, five runs in turns, against committed bounds; then beside busy loops (root, four minutes)
 	@go build $(PROFILE) -o bin/datbench ./cmd/datbench
 	@rm -f bin/perf.json
 	@./bin/datbench --full --repeat 5 --json bin/perf.json $(ARGS) || [ $$? -eq 1 ] # 1: check looks at what is valid
 	@./bin/datbench check bin/perf.json
+	@DATXDP_PERF=1 go test -count=1 -vet=off -v -run '^TestBusyHosts$$' -timeout 10m $(ISOLATED) ./dat
 
 .PHONY: vm
 vm: $(LANE) ## the scripts of vagrant/ on two emulated machines with Debian's kernel (root, x86_64, five minutes)

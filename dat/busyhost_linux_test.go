@@ -22,7 +22,7 @@ func beLoad() error {
 }
 
 // startLoad starts n busy loops at normal priority, each in a process of its own, and returns a function that ends them.
-func startLoad(b *testing.B, n int) (stop func()) {
+func startLoad(b testing.TB, n int) (stop func()) {
 	b.Setenv("GOMAXPROCS", "1")
 	all := make([]child, n)
 	for i := range all {
@@ -74,26 +74,33 @@ func (s schedule) report(b *testing.B, since schedule, n int, end string) {
 	each(float64(s.involuntary-since.involuntary), "lost/op")
 }
 
-// timed makes b.N round trips on e, and reports their times and the schedules of both ends.
-func timed(b *testing.B, s *services, e exchange, hop bool) {
-	all := make([]time.Duration, 0, b.N)
+// roundTrips makes n round trips on e, and returns their times in order of length. If hop is true, another goroutine
+// receives.
+func roundTrips(t testing.TB, e exchange, hop bool, n int) []time.Duration {
+	all := make([]time.Duration, 0, n)
 	receive := e.receive
 	if hop {
 		came := make(chan struct{})
-		go hand(e, came, b.N)
+		go hand(e, came, n)
 		receive = func() error { <-came; return nil }
 	}
-	client, server := scheduleOf(os.Getpid()), scheduleOf(s.peer.Process.Pid)
-	for range b.N {
+	for range n {
 		start := time.Now()
 		if err := errors.Join(e.send(), receive()); err != nil {
-			b.Fatal(err)
+			t.Fatal(err)
 		}
 		all = append(all, time.Since(start))
 	}
+	slices.SortFunc(all, cmp.Compare)
+	return all
+}
+
+// timed makes b.N round trips on e, and reports their times and the schedules of both ends.
+func timed(b *testing.B, s *services, e exchange, hop bool) {
+	client, server := scheduleOf(os.Getpid()), scheduleOf(s.peer.Process.Pid)
+	all := roundTrips(b, e, hop, b.N)
 	scheduleOf(os.Getpid()).report(b, client, b.N, "client")
 	scheduleOf(s.peer.Process.Pid).report(b, server, b.N, "server")
-	slices.SortFunc(all, cmp.Compare)
 	b.ReportMetric(float64(all[len(all)/2])/1e3, "p50-µs")
 	b.ReportMetric(float64(all[len(all)*99/100])/1e3, "p99-µs")
 }

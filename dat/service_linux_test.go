@@ -179,7 +179,7 @@ func beService() error {
 }
 
 // startService starts a service process with a number of processors of the Go scheduler, and a mode of its adapter.
-func (n serviceNet) startService(b *testing.B, procs int, mode Progress) child {
+func (n serviceNet) startService(b testing.TB, procs int, mode Progress) child {
 	b.Setenv("GOMAXPROCS", fmt.Sprint(procs))
 	c := startChild(b, "service", n.device(1)+" progress="+mode.String(), 0, 0, func(start func() error) error { return n.Do(lab.B, start) })
 	if said := c.says(b); said != "listening" {
@@ -221,7 +221,7 @@ func newServices(b *testing.B, procs int, mode Progress) *services {
 	return newServicesOver(b, serviceNet{xdpNet: newXDP(b).(xdpNet)}, procs, mode)
 }
 
-func newServicesOver(b *testing.B, n serviceNet, procs int, mode Progress) *services {
+func newServicesOver(b testing.TB, n serviceNet, procs int, mode Progress) *services {
 	s := &services{net: n}
 	s.peer = n.startService(b, procs, mode)
 	h := newHost(b, s.net, 0, Options{Progress: mode})
@@ -231,7 +231,7 @@ func newServicesOver(b *testing.B, n serviceNet, procs int, mode Progress) *serv
 }
 
 // dial makes n connections over DAT or TCP to a service with or without a channel.
-func (s *services) dial(b *testing.B, transport string, hop bool, n int) (all []exchange) {
+func (s *services) dial(b testing.TB, transport string, hop bool, n int) (all []exchange) {
 	offset := 1
 	if hop {
 		offset = 0
@@ -255,7 +255,7 @@ func (s *services) dial(b *testing.B, transport string, hop bool, n int) (all []
 }
 
 // request makes total round trips on e. If hop is true, another goroutine receives.
-func request(b *testing.B, e exchange, hop bool, total int) {
+func request(b testing.TB, e exchange, hop bool, total int) {
 	receive := e.receive
 	if hop {
 		came := make(chan struct{})
@@ -348,11 +348,16 @@ func seldom(b *testing.B, e exchange) {
 
 // requests makes b.N round trips on connections that are all used at the same time.
 func requests(b *testing.B, all []exchange, hop bool) {
+	b.ReportMetric(float64(b.N)/requestAll(b, all, hop, b.N).Seconds()/1e3, "k/s")
+}
+
+// requestAll makes n round trips on connections that are all used at the same time, and returns the time that they took.
+func requestAll(t testing.TB, all []exchange, hop bool, n int) time.Duration {
 	var goroutines sync.WaitGroup
 	start := time.Now()
 	for _, e := range all {
-		goroutines.Go(func() { request(b, e, hop, (b.N+len(all)-1)/len(all)) })
+		goroutines.Go(func() { request(t, e, hop, (n+len(all)-1)/len(all)) })
 	}
 	goroutines.Wait()
-	b.ReportMetric(float64(b.N)/time.Since(start).Seconds()/1e3, "k/s")
+	return time.Since(start)
 }
