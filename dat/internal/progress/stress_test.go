@@ -3,6 +3,7 @@ package progress
 import (
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -75,6 +76,11 @@ func (x *inbox) Wake() {
 }
 
 func (x *inbox) Wait(d time.Duration) {
+	for end := Now().Add(d); d < time.Millisecond; runtime.Gosched() { // timers of the runtime may be a millisecond late
+		if received(x.woken) || Now() >= end {
+			return
+		}
+	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
