@@ -64,7 +64,7 @@ func openBatch(l *Link, o Options) (_ socket, err error) {
 	if err = s.errs.open(s.fd, l.local.Addr()); err != nil {
 		return nil, err
 	}
-	if err = s.gate.open(s.fd, l.local.Addr()); err != nil {
+	if err = s.gate.open(s.fd, l.local); err != nil {
 		return nil, err
 	}
 	l.routes.reach = s.gate.reach

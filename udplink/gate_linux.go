@@ -33,9 +33,9 @@ type gate struct {
 // process may not use netlink.
 //
 // System calls: getsockopt; socket, bind, sendto, recvfrom (netlink).
-func (g *gate) open(fd int, local netip.Addr) error {
+func (g *gate) open(fd int, local netip.AddrPort) error {
 	g.fd = fd
-	if !local.IsLoopback() {
+	if !local.Addr().IsLoopback() {
 		g.reach, _ = route.OpenReach(local) // nil if there is an error
 	}
 	return g.empty()
@@ -62,7 +62,7 @@ func (g *gate) close() {
 // answers reports whether the link may send a stateless reply of size bytes to an address. The address may be forged,
 // so replies to unresolved neighbours are limited (Reach.Ask).
 func (g *gate) answers(to *sockaddr, size int) bool {
-	if g.reach != nil && !g.reach.Known(to.addr()) && !g.reach.Ask(to.addr(), time.Now()) {
+	if g.reach != nil && !g.reach.Known(to.addrPort("")) && !g.reach.Ask(to.addr(), time.Now()) {
 		return false
 	}
 	return g.passesUnconnected(size)
@@ -118,7 +118,7 @@ func (g *gate) passes(way *path, size int) bool {
 	if way.reached == version {
 		return true
 	}
-	if g.reach.Known(way.to.Addr()) {
+	if g.reach.Known(way.to) {
 		way.reached = version
 		return true
 	}

@@ -264,7 +264,7 @@ func TestAbsentPeersLeaveTheSendBuffer(t *testing.T) {
 			send(t, a, p, "resolves the neighbour")
 			b.Free(receive(t, b, bufs))
 			reach := a.sock.(*batch).gate.reach
-			for deadline := time.Now().Add(10 * time.Second); !reach.Known(tc.addr(lab.B)); time.Sleep(time.Millisecond) {
+			for deadline := time.Now().Add(10 * time.Second); !reach.Known(b.Local()); time.Sleep(time.Millisecond) {
 				if time.Now().After(deadline) {
 					t.Fatal("the peer's neighbour is not known")
 				}

@@ -45,7 +45,8 @@ func openRouteQuery(from netip.Addr, enough int) (*routeQuery, error) {
 // that it is unknown. query fails if there is no route.
 //
 // The kernel's path MTU may be too small, because any host can forge the ICMP message that lowers it. If it is smaller
-// than the link's packets, the routing table decides instead.
+// than the link's packets, the routing table decides instead. The routing table also decides if the route depends on the
+// source port, because the socket has another port than the link.
 //
 // System calls: connect, getsockopt; ioctl, if to has another zone than the link's address.
 func (p *routeQuery) query(to netip.AddrPort) (mtu int, zone uint32, err error) {
@@ -54,6 +55,11 @@ func (p *routeQuery) query(to netip.AddrPort) (mtu int, zone uint32, err error) 
 	if zone = p.zone; to.Addr().Zone() != p.from.Zone() {
 		zone = scope(p.fd, to.Addr().Zone())
 	}
+	if p.reach != nil && p.reach.ByPort(to) {
+		if mtu = p.reach.MTU(to); mtu > 0 {
+			return mtu, zone, nil
+		}
+	}
 	mtu, err = p.pathMTU(to, zone)
 	if err != nil || mtu >= p.enough {
 		return mtu, zone, err
@@ -61,7 +67,7 @@ func (p *routeQuery) query(to netip.AddrPort) (mtu int, zone uint32, err error) 
 	if p.reach == nil {
 		return 0, zone, nil // the protocol probes what the link does not know
 	}
-	if known := p.reach.MTU(to.Addr()); known == 0 || known > mtu {
+	if known := p.reach.MTU(to); known == 0 || known > mtu {
 		mtu = known
 	}
 	return mtu, zone, nil

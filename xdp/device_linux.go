@@ -322,17 +322,17 @@ var _ hop = (*route.Hop)(nil)
 // routes adapts a route.Table to the router interface.
 type routes struct{ table *route.Table }
 
-func (r routes) Resolve(from, to netip.Addr) (hop, error) {
+func (r routes) Resolve(from, to netip.AddrPort) (hop, error) {
 	h, err := r.table.Resolve(from, to, resolveWait)
 	if errors.Is(err, route.ErrNoAnswer) {
 		return r.Known(from, to)
 	}
-	return hopOf(to, h, err)
+	return hopOf(to.Addr(), h, err)
 }
 
-func (r routes) Known(from, to netip.Addr) (hop, error) {
+func (r routes) Known(from, to netip.AddrPort) (hop, error) {
 	h, err := r.table.Known(from, to)
-	return hopOf(to, h, err)
+	return hopOf(to.Addr(), h, err)
 }
 
 // hopOf converts the result of a route.Table.
@@ -346,10 +346,10 @@ func hopOf(to netip.Addr, h *route.Hop, err error) (hop, error) {
 	return nil, fmt.Errorf("xdp: %v: %w", to, err)
 }
 
-func (r routes) Answer(own, peer netip.Addr, from [6]byte) ([6]byte, bool) {
+func (r routes) Answer(own, peer netip.AddrPort, from [6]byte) ([6]byte, bool) {
 	return r.table.Answer(own, peer, from)
 }
 
-func (r routes) Local(to netip.Addr) bool { return r.table.Local(to) }
+func (r routes) Local(from, to netip.AddrPort) bool { return r.table.Local(from, to) }
 
 func (r routes) Release(h hop) { r.table.Release(h.(*route.Hop)) }

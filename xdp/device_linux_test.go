@@ -53,7 +53,7 @@ func awaitNeighbour(t testing.TB, s *Socket, id link.Path) {
 func awaitAnswer(t testing.TB, d *Device, to netip.Addr) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		if _, ok := d.routes.Answer(d.local, to, [6]byte{}); ok {
+		if _, ok := d.routes.Answer(d.sockets[0].at(d.local), netip.AddrPortFrom(to, DefaultPort), [6]byte{2}); ok {
 			return
 		}
 		if time.Now().After(deadline) {
@@ -303,26 +303,41 @@ func TestNoAllocation(t *testing.T) {
 	}
 }
 
-// A device uses the route that rules select for its address, as it does for a second NIC with a table of its own.
-func TestRouteBySource(t *testing.T) {
-	for _, v6 := range []bool{false, true} {
-		l := newLab(t, 1500, 1)
-		var ends [2]*Device
-		for _, side := range []lab.Side{lab.A, lab.B} {
-			o := small()
-			if o.Addr = side.Addr4(); v6 {
-				o.Addr = side.Addr6()
+// A device uses the route that rules select for its address, as it does for a second NIC with a table of its own, or for
+// the ports.
+func TestRouteByRule(t *testing.T) {
+	for name, set := range map[string]func(own netip.Addr) error{
+		"source":           func(own netip.Addr) error { return labtest.RouteBySource(lab.Interface, own) },
+		"source port":      func(own netip.Addr) error { return labtest.RouteByPort(lab.Interface, own.Is6(), DefaultPort, 0) },
+		"destination port": func(own netip.Addr) error { return labtest.RouteByPort(lab.Interface, own.Is6(), 0, DefaultPort) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, own := range []func(lab.Side) netip.Addr{lab.Side.Addr4, lab.Side.Addr6} {
+				exchangeByRule(t, own, set)
 			}
-			onSide(t, l, side, func() error { return labtest.RouteBySource(lab.Interface, o.Addr) })
-			ends[side] = openDevice(t, l, side, o)
-		}
-		a, b := ends[lab.A], ends[lab.B]
-		exchange(t, a, b)
-		h, err := a.routes.Resolve(a.local, b.local, patience) // the kernel agrees with the route that the exchange used
-		if err != nil {
-			t.Fatal(err)
-		}
-		a.routes.Release(h)
-		exchange(t, a, b)
+		})
 	}
+}
+
+func exchangeByRule(t *testing.T, own func(lab.Side) netip.Addr, set func(netip.Addr) error) {
+	t.Helper()
+	l := newLab(t, 1500, 1)
+	var ends [2]*Device
+	for _, side := range []lab.Side{lab.A, lab.B} {
+		o := small()
+		o.Addr = own(side)
+		onSide(t, l, side, func() error {
+			linkLocal := netip.MustParsePrefix(fmt.Sprintf("fe80::%d/64", side+1)) // from which the kernel solicits neighbours
+			return errors.Join(labtest.AddAddress(lab.Interface, linkLocal), set(o.Addr))
+		})
+		ends[side] = openDevice(t, l, side, o)
+	}
+	a, b := ends[lab.A], ends[lab.B]
+	exchange(t, a, b)
+	h, err := a.routes.Resolve(a.sockets[0].Local(), b.sockets[0].Local(), patience) // the kernel agrees with the route that the exchange used
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.routes.Release(h)
+	exchange(t, a, b)
 }

@@ -29,11 +29,11 @@ func (h *fixedHop) MTU() int             { return h.mtu }
 // fixedRouter returns the same next hop for every destination.
 type fixedRouter struct{ hop *fixedHop }
 
-func (r fixedRouter) Resolve(_, _ netip.Addr) (hop, error) { return r.hop, nil }
-func (r fixedRouter) Local(netip.Addr) bool                { return false }
-func (r fixedRouter) Known(_, _ netip.Addr) (hop, error)   { return r.hop, nil }
-func (r fixedRouter) Release(hop)                          {}
-func (r fixedRouter) Answer(_, _ netip.Addr, _ [6]byte) ([6]byte, bool) {
+func (r fixedRouter) Resolve(_, _ netip.AddrPort) (hop, error) { return r.hop, nil }
+func (r fixedRouter) Local(_, _ netip.AddrPort) bool           { return false }
+func (r fixedRouter) Known(_, _ netip.AddrPort) (hop, error)   { return r.hop, nil }
+func (r fixedRouter) Release(hop)                              {}
+func (r fixedRouter) Answer(_, _ netip.AddrPort, _ [6]byte) ([6]byte, bool) {
 	return r.hop.MAC()
 }
 

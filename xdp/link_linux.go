@@ -53,10 +53,10 @@ func (s *Socket) resolve(from netip.Addr, to netip.AddrPort, port uint16) (*path
 	if s.owns(to.Addr()) && to.Port() == s.local.Port() {
 		return newPath(s.mac, netip.AddrPortFrom(to.Addr(), port), to, nil)
 	}
-	if s.router.Local(to.Addr()) {
+	if s.router.Local(s.at(netip.Addr{}), to) {
 		return s.resolveLocal(from, to)
 	}
-	h, from, err := s.route(from, to.Addr())
+	h, from, err := s.route(from, to)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (s *Socket) resolve(from netip.Addr, to netip.AddrPort, port uint16) (*path
 // resolveLocal returns the path to another program of this host.
 func (s *Socket) resolveLocal(from netip.Addr, to netip.AddrPort) (*path, error) {
 	if !s.owns(from) {
-		from = s.sourceFor(to.Addr())
+		from = s.sourceFor(to)
 	}
 	g := s.guardOf(from)
 	if g == nil {
@@ -86,32 +86,35 @@ func (s *Socket) resolveLocal(from netip.Addr, to netip.AddrPort) (*path, error)
 // route returns the next hop to an address, and the source address of packets there: from, if the device has this
 // address. The known route is used if there is one, because a request to the kernel may wait for seconds. An answer to a
 // peer (from is valid) never waits: the peer has received a Challenge by the known route.
-func (s *Socket) route(from, to netip.Addr) (hop, netip.Addr, error) {
+func (s *Socket) route(from netip.Addr, to netip.AddrPort) (hop, netip.Addr, error) {
 	if s.owns(from) {
-		h, err := s.router.Known(from, to)
+		h, err := s.router.Known(s.at(from), to)
 		return h, from, err
 	}
 	if from = s.sourceFor(to); !from.IsValid() {
-		return nil, from, fmt.Errorf("xdp: %v: the interface had no address of this family when it was opened: %w", to, link.ErrUnreachable)
+		return nil, from, fmt.Errorf("xdp: %v: the interface had no address of this family when it was opened: %w", to.Addr(), link.ErrUnreachable)
 	}
-	h, err := s.router.Known(from, to)
+	h, err := s.router.Known(s.at(from), to)
 	if err != nil {
-		h, err = s.router.Resolve(from, to)
+		h, err = s.router.Resolve(s.at(from), to)
 	}
 	return h, from, err
 }
 
+// at returns our port at an address.
+func (s *Socket) at(a netip.Addr) netip.AddrPort { return netip.AddrPortFrom(a, s.local.Port()) }
+
 // sourceFor returns the source address for packets to an address. It is not valid if the device serves no address of
 // this family.
-func (s *Socket) sourceFor(to netip.Addr) netip.Addr {
+func (s *Socket) sourceFor(to netip.AddrPort) netip.Addr {
 	var preferred netip.Addr
-	if to.Is4() != s.local.Addr().Is4() {
-		if h, err := s.router.Resolve(netip.Addr{}, to); err == nil {
+	if to.Addr().Is4() != s.local.Addr().Is4() {
+		if h, err := s.router.Resolve(s.at(netip.Addr{}), to); err == nil {
 			preferred = h.Source()
 			s.router.Release(h)
 		}
 	}
-	return s.source(to, preferred)
+	return s.source(to.Addr(), preferred)
 }
 
 // Release implements link.Link.

@@ -14,20 +14,21 @@ type hop interface {
 	MTU() int
 }
 
-// router resolves hops.
+// router resolves hops. The source port is that of the device, as for a UDP socket that is bound to it: policy rules may
+// select ports. The source port in a packet is entropy, which no rule can mean.
 type router interface {
-	// Resolve returns the kernel's route for packets from src. If src is not valid, the kernel chooses the source. Resolve
-	// waits for the kernel for at most resolveWait, and then uses what Known returns.
-	Resolve(src, dst netip.Addr) (hop, error)
+	// Resolve returns the kernel's route for packets from src. If the address of src is not valid, the kernel chooses the
+	// source. Resolve waits for the kernel for at most resolveWait, and then uses what Known returns.
+	Resolve(src, dst netip.AddrPort) (hop, error)
 	// Known returns a route from what is known, without waiting.
-	Known(src, dst netip.Addr) (hop, error)
+	Known(src, dst netip.AddrPort) (hop, error)
 	Release(hop)
-	// Local reports whether packets to an address stay on this host.
-	Local(dst netip.Addr) bool
+	// Local reports whether packets stay on this host.
+	Local(src, dst netip.AddrPort) bool
 	// Answer returns the MAC address for the reply to a received packet, from its destination address own to its source
 	// address peer, which may be forged. ethSource is the packet's source MAC address. Answer is called for each reply and
 	// does not lock.
-	Answer(own, peer netip.Addr, ethSource [6]byte) (mac [6]byte, ok bool)
+	Answer(own, peer netip.AddrPort, ethSource [6]byte) (mac [6]byte, ok bool)
 }
 
 // path is one resolved destination. It is immutable once it is in the table.

@@ -131,7 +131,7 @@ func (s *Socket) sendReply(packet []link.Buf, size int, queued uint32, sent *tal
 	mac := s.mac
 	if note.origin == fromWire {
 		ip := headers[note.ip:]
-		mac, ok = s.router.Answer(targetOf(ip), sourceOf(ip), [6]byte(headers[ethSrc:]))
+		mac, ok = s.router.Answer(s.at(targetOf(ip)), s.replyTo(&packet[0]), [6]byte(headers[ethSrc:]))
 	}
 	var l layout
 	if ok {

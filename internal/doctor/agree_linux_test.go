@@ -40,6 +40,12 @@ func TestVerdictsAreWhatHappens(t *testing.T) {
 		{name: "kernel UDP", ia: "udp:10.73.0.1"},
 		{name: "route by source, AF_XDP", ia: "xdp:veth0", change: routeBySource},
 		{name: "route by source, kernel UDP", ia: "udp:10.73.0.1", change: routeBySource},
+		{name: "route by destination port, AF_XDP", ia: "xdp:veth0", change: routeByPort(0, dat.DefaultPort)},
+		{name: "route by destination port, kernel UDP", ia: "udp:10.73.0.1", change: routeByPort(0, dat.DefaultPort)},
+		{name: "route by source port, AF_XDP", ia: "xdp:veth0", change: routeByPort(dat.DefaultPort, 0)},
+		{name: "route by source port, kernel UDP", ia: "udp:10.73.0.1", change: routeByPort(dat.DefaultPort, 0)},
+		{name: "route by another port, AF_XDP", ia: "xdp:veth0", change: routeByPort(0, 80)},
+		{name: "route by another port, kernel UDP", ia: "udp:10.73.0.1", change: routeByPort(0, 80)},
 		{name: "IPv4 by an IPv6 next hop, AF_XDP", ia: "xdp:veth0", peer: far, change: routeBySixth},
 		{name: "IPv4 by an IPv6 next hop, kernel UDP", ia: "udp:10.73.0.1", peer: far, change: routeBySixth},
 		{name: "alternative name", ia: "xdp:other0", change: func() error {
@@ -82,6 +88,11 @@ func host(a netip.Addr) *net.IPNet {
 }
 
 func routeBySource() error { return labtest.RouteBySource(lab.Interface, lab.A.Addr4()) }
+
+// routeByPort makes packets find the peer only by a rule for UDP ports.
+func routeByPort(from, to uint16) func() error {
+	return func() error { return labtest.RouteByPort(lab.Interface, false, from, to) }
+}
 
 // routeBySixth adds a route to an IPv4 address by way of the peer's IPv6 address (RFC 5549).
 func routeBySixth() error {

@@ -152,7 +152,7 @@ func isUp(a *netlink.LinkAttrs) bool { return a.Flags&net.FlagUp != 0 }
 // Without a peer these are the interfaces that are up or, if none is up, all.
 func candidates(t Target) []string {
 	if t.Peer.IsValid() {
-		if name := outTo(t.Peer); name != "" {
+		if name := outTo(netip.AddrPortFrom(netip.Addr{}, t.Port), netip.AddrPortFrom(t.Peer, t.remotePort())); name != "" {
 			return []string{name}
 		}
 	}
@@ -173,13 +173,14 @@ func candidates(t Target) []string {
 	return up
 }
 
-// outTo returns the interface through which the kernel would send to an address; empty without a route.
-func outTo(to netip.Addr) string {
-	routes, err := netlink.RouteGet(to.AsSlice())
-	if err != nil || len(routes) == 0 {
+// outTo returns the interface through which the kernel would send UDP packets; empty without a route. Without an address
+// of its own, the kernel chooses one.
+func outTo(own, to netip.AddrPort) string {
+	r, err := route.Find(0, own, to)
+	if err != nil {
 		return ""
 	}
-	l, err := netlink.LinkByIndex(routes[0].LinkIndex)
+	l, err := netlink.LinkByIndex(r.Index)
 	if err != nil {
 		return ""
 	}

@@ -46,11 +46,15 @@ func (x *exam) route() (route.Found, error) {
 	if x.kind != ianame.UDP || x.Peer.IsLinkLocalUnicast() {
 		index = x.link.Attrs().Index
 	}
-	return route.Find(index, x.local(), x.peerAddr())
+	return route.Find(index, x.own(), x.at())
 }
 
+// own is the adapter's address and port, and at is the peer's, as the kernel's tables have it: without a zone.
+func (x *exam) own() netip.AddrPort { return netip.AddrPortFrom(x.local(), x.Port) }
+func (x *exam) at() netip.AddrPort  { return netip.AddrPortFrom(x.peerAddr(), x.remotePort()) }
+
 func (x *exam) noRoute(err error) []Finding {
-	if other := outTo(x.Peer); other != "" && other != x.name() && !x.Peer.IsLinkLocalUnicast() {
+	if other := outTo(x.own(), x.at()); other != "" && other != x.name() && !x.Peer.IsLinkLocalUnicast() {
 		return failure(fmt.Sprintf("the route to %v leaves by %s, not by %s", x.Peer, other, x.name()),
 			"An adapter sends through its own interface.", fmt.Sprintf("use %s, or add a route", other),
 			fmt.Sprintf("datbench doctor --ia %s:%s --peer %v", x.kind, other, x.Peer))
@@ -100,9 +104,9 @@ func checkNeighbour(ctx context.Context, x *exam) []Finding {
 
 // forbids reports that a rule of this host drops what the adapter sends.
 func (x *exam) forbids() []Finding {
-	return failure(fmt.Sprintf("a rule of this host forbids to send to UDP port %d of %v", x.Port, x.Peer),
+	return failure(fmt.Sprintf("a rule of this host forbids to send to UDP port %d of %v", x.remotePort(), x.Peer),
 		"Its packet filter drops the packets of kernel UDP before they leave. AF_XDP passes it by.",
-		"let the port through, as with", as(fmt.Sprintf("iptables -I OUTPUT -p udp --dport %d -j ACCEPT", x.Port)))
+		"let the port through, as with", as(fmt.Sprintf("iptables -I OUTPUT -p udp --dport %d -j ACCEPT", x.remotePort())))
 }
 
 // hop resolves the next hop as an adapter over AF_XDP does. It returns nil for kernel UDP, and without the privilege.
@@ -114,7 +118,7 @@ func (x *exam) hop() (h *route.Hop, closeTable func()) {
 	if err != nil {
 		return nil, func() {}
 	}
-	if h, err = t.Resolve(x.local(), x.peerAddr(), neighbourLimit); err != nil {
+	if h, err = t.Resolve(x.own(), x.at(), neighbourLimit); err != nil {
 		h = nil
 	}
 	return h, func() { _ = t.Close() } // it has nothing to flush
@@ -124,7 +128,7 @@ func (x *exam) hop() (h *route.Hop, closeTable func()) {
 func (x *exam) neighbour(ctx context.Context) (n netlink.Neigh) {
 	ctx, cancel := context.WithTimeout(ctx, neighbourLimit)
 	defer cancel()
-	x.forbidden = errors.Is(nudge(x.local(), netip.AddrPortFrom(x.Peer, x.Port)), syscall.EPERM)
+	x.forbidden = errors.Is(nudge(x.own(), netip.AddrPortFrom(x.Peer, x.remotePort())), syscall.EPERM)
 	hop, closeTable := x.hop()
 	defer closeTable()
 	for {
@@ -151,7 +155,7 @@ func (x *exam) neighbour(ctx context.Context) (n netlink.Neigh) {
 // wait.
 func checkReach(ctx context.Context, x *exam) []Finding {
 	x.probe.run(ctx, x)
-	at := netip.AddrPortFrom(x.Peer, x.Port)
+	at := netip.AddrPortFrom(x.Peer, x.remotePort())
 	switch {
 	case x.forbidden && x.kind == ianame.UDP:
 		return x.forbids()
@@ -166,25 +170,25 @@ func checkReach(ctx context.Context, x *exam) []Finding {
 	case x.loops:
 		return info("no adapter answers at %v, which is this host", at)
 	case x.probe.refused:
-		return failure(fmt.Sprintf("%v is up, but no adapter has UDP port %d open there", x.Peer, x.Port),
+		return failure(fmt.Sprintf("%v is up, but no adapter has UDP port %d open there", x.Peer, x.remotePort()),
 			"Its kernel answers that the port is closed.", "start the program there, such as",
 			fmt.Sprintf("datbench server --ia auto:INTERFACE%s", x.portFlag()))
 	case x.probe.echoed > 0:
-		return failure(fmt.Sprintf("%v is up, but UDP port %d does not answer", x.Peer, x.Port),
+		return failure(fmt.Sprintf("%v is up, but UDP port %d does not answer", x.Peer, x.remotePort()),
 			"A firewall drops the packets on their way, or a program that is not a DAT adapter has the port.",
 			"on that host, look with: datbench doctor; and let the port through its firewall, as with",
-			fmt.Sprintf("iptables -I INPUT -p udp --dport %d -j ACCEPT", x.Port))
+			fmt.Sprintf("iptables -I INPUT -p udp --dport %d -j ACCEPT", x.remotePort()))
 	}
-	return failure(fmt.Sprintf("%v does not answer, neither on UDP port %d nor to ping", x.Peer, x.Port),
+	return failure(fmt.Sprintf("%v does not answer, neither on UDP port %d nor to ping", x.Peer, x.remotePort()),
 		"It is down, or a firewall drops what is sent to it.",
 		"check that the host is up; on it, run: datbench doctor", "")
 }
 
 func (x *exam) portFlag() string {
-	if x.Port == dat.DefaultPort {
+	if x.remotePort() == dat.DefaultPort {
 		return ""
 	}
-	return fmt.Sprintf(" --port %d", x.Port)
+	return fmt.Sprintf(" --port %d", x.remotePort())
 }
 
 // checkPathMTU compares the largest packet that was answered with the interface's MTU.

@@ -43,28 +43,28 @@ func (p *probe) answered() bool { return p.adapter || p.refused || p.echoed > 0 
 
 // run pings the host and probes its port.
 func (p *probe) run(ctx context.Context, x *exam) {
-	local, at := x.local(), netip.AddrPortFrom(x.Peer, x.Port)
+	own, at := x.own(), netip.AddrPortFrom(x.Peer, x.remotePort())
 	var all sync.WaitGroup
-	all.Go(func() { p.ask(ctx, local, at) })
-	all.Go(func() { p.echoed, p.echoErr = largestPing(ctx, local, at.Addr(), x.out.Attrs().MTU) })
+	all.Go(func() { p.ask(ctx, own, at) })
+	all.Go(func() { p.echoed, p.echoErr = largestPing(ctx, own.Addr(), at.Addr(), x.out.Attrs().MTU) })
 	all.Wait()
 }
 
 // ask probes the port in two ways, one after the other. It sends connection requests second, because each may cost one
 // of the few port unreachable messages that the peer sends.
-func (p *probe) ask(ctx context.Context, local netip.Addr, at netip.AddrPort) {
-	if p.refused = refused(ctx, local, at, echoTail); p.refused {
+func (p *probe) ask(ctx context.Context, own, at netip.AddrPort) {
+	if p.refused = refused(ctx, own, at, echoTail); p.refused {
 		return
 	}
-	if p.adapter, p.busy = answers(ctx, local, at); !p.adapter {
-		p.refused = refused(ctx, local, at, refusalLimit)
+	if p.adapter, p.busy = answers(ctx, own, at); !p.adapter {
+		p.refused = refused(ctx, own, at, refusalLimit)
 	}
 }
 
 // nudge sends one byte, which every adapter ignores. It makes the kernel resolve the neighbour. The error is EPERM if a
 // rule of this host drops the packet.
-func nudge(local netip.Addr, at netip.AddrPort) error {
-	c, err := dial(local, at)
+func nudge(own, at netip.AddrPort) error {
+	c, err := dial(own, at)
 	if err != nil {
 		return err
 	}
@@ -73,15 +73,21 @@ func nudge(local netip.Addr, at netip.AddrPort) error {
 	return err
 }
 
-func dial(local netip.Addr, at netip.AddrPort) (*net.UDPConn, error) {
-	return net.DialUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(local, 0)), net.UDPAddrFromAddrPort(at))
+// dial connects a socket. It has the adapter's port, which policy rules may select, unless that is in use.
+func dial(own, at netip.AddrPort) (*net.UDPConn, error) {
+	c, err := net.DialUDP("udp", net.UDPAddrFromAddrPort(own), net.UDPAddrFromAddrPort(at))
+	if errors.Is(err, syscall.EADDRINUSE) {
+		own = netip.AddrPortFrom(own.Addr(), 0)
+		return net.DialUDP("udp", net.UDPAddrFromAddrPort(own), net.UDPAddrFromAddrPort(at))
+	}
+	return c, err
 }
 
 // refused repeatedly sends one byte, which every adapter ignores. It reports whether ICMP port unreachable came back.
-func refused(ctx context.Context, local netip.Addr, at netip.AddrPort, limit time.Duration) bool {
+func refused(ctx context.Context, own, at netip.AddrPort, limit time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	c, err := dial(local, at)
+	c, err := dial(own, at)
 	if err != nil {
 		return false
 	}
@@ -101,15 +107,15 @@ func refused(ctx context.Context, local netip.Addr, at netip.AddrPort, limit tim
 
 // answers requests a connection to a qualifier without a listener. Any answer proves that there is an adapter. The
 // answer arrives at our own port; busy means that this port is in use.
-func answers(ctx context.Context, local netip.Addr, at netip.AddrPort) (answered, busy bool) {
+func answers(ctx context.Context, own, at netip.AddrPort) (answered, busy bool) {
 	ctx, cancel := context.WithTimeout(ctx, connectLimit)
 	defer cancel()
-	l, err := udplink.Open(local, udplink.Options{Port: at.Port(), Frames: 64})
+	l, err := udplink.Open(own.Addr(), udplink.Options{Port: own.Port(), Frames: 64})
 	if err != nil {
 		return false, errors.Is(err, link.ErrBusy)
 	}
 	// ListenGrace is short, because any answer is sufficient.
-	ia, err := dat.OpenLink(dat.Options{Limits: dat.Limits{ListenGrace: time.Nanosecond}}, l)
+	ia, err := dat.OpenLink(dat.Options{PeerPort: at.Port(), Limits: dat.Limits{ListenGrace: time.Nanosecond}}, l)
 	if err != nil {
 		return false, false
 	}

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"net/netip"
 
 	"github.com/datxdp/datxdp/dat"
@@ -29,7 +30,8 @@ type Target struct {
 	kind         ianame.Kind
 	ifname, mode string
 	addr         netip.Addr
-	maxQueues    int // queues=N of the name; 0 for all
+	maxQueues    int    // queues=N of the name; 0 for all
+	peerPort     uint16 // peerport=N of the name; 0 for none
 
 	files              identity.Files
 	announce, insecure bool
@@ -57,8 +59,12 @@ func (t *Target) resolve() error {
 	if n.Port != 0 {
 		t.Port = n.Port
 	}
+	t.peerPort = n.PeerPort
 	return nil
 }
+
+// remotePort returns the UDP port of the peer.
+func (t *Target) remotePort() uint16 { return cmp.Or(t.peerPort, t.Port) }
 
 // native reports whether the requested mode needs the driver.
 func (t *Target) native() bool { return t.mode == "zero-copy" || t.mode == "copy" }

@@ -23,15 +23,16 @@ func newAnswering() answering {
 	return answering{macs: newMACTable(), claims: newAsks(), unconfirmed: newAsks(), confirmed: newAsks()}
 }
 
-// Answer returns the MAC address of the next hop from src to dst, for an answer to a received packet. src is the packet's
-// destination IP address, and dst its source IP address, which may be forged. ethSource is its source MAC address. ok is
-// false if there is no route to dst through the interface, or while the neighbour is unknown. An unknown neighbour is resolved in the background at a
-// limited rate, so that a later call finds it. A neighbour that has confirmed its address to a probe is known at once, and
-// is resolved first. A claim is ignored if ethSource is a group address or zero, which no station has.
+// Answer returns the MAC address of the next hop from src to dst, for an answer to a received packet. The address of src
+// is the packet's destination IP address, and that of dst its source IP address, which may be forged. Both have no zone.
+// ethSource is the packet's source MAC address. ok is false if there is no route to dst through the interface, or while
+// the neighbour is unknown. An unknown neighbour is resolved in the background at a limited rate, so that a later call
+// finds it. A neighbour that has confirmed its address to a probe is known at once, and is resolved first. A claim is
+// ignored if ethSource is a group address or zero, which no station has.
 //
 // Answer makes no system call, takes no lock and allocates nothing. Any goroutine may call it.
-func (t *Table) Answer(src, dst netip.Addr, ethSource [6]byte) (mac [6]byte, ok bool) {
-	way, ok := t.fib.Load().way(src, dst)
+func (t *Table) Answer(src, dst netip.AddrPort, ethSource [6]byte) (mac [6]byte, ok bool) {
+	way, ok := t.fib.Load().way(flow{src, dst})
 	if !ok {
 		return mac, false
 	}
@@ -39,9 +40,9 @@ func (t *Table) Answer(src, dst netip.Addr, ethSource [6]byte) (mac [6]byte, ok 
 	e := t.macs.find(via)
 	if e == nil || e.expired() {
 		switch {
-		case via == dst && isStation(ethSource):
+		case via == dst.Addr() && isStation(ethSource):
 			t.claims.put(via, ethSource)
-		case via != dst:
+		case via != dst.Addr():
 			t.confirmed.put(via, ethSource) // a gateway is in the routing table, so its address is not forged
 		}
 		return mac, false

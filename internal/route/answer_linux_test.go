@@ -17,7 +17,7 @@ import (
 func (w *world) answers(dst netip.Addr, want net.HardwareAddr) {
 	w.Helper()
 	w.until(fmt.Sprint(dst, " at ", want), func() bool {
-		mac, ok := w.table.Answer(netip.Addr{}, dst, [6]byte{2})
+		mac, ok := w.table.Answer(netip.AddrPort{}, anyPort(dst), [6]byte{2})
 		return ok && mac == [6]byte(want)
 	})
 }
@@ -39,7 +39,7 @@ func TestAnswerGoesToTheNeighbour(t *testing.T) {
 func TestAnswerGoesToTheGateway(t *testing.T) {
 	w := newWorld(t)
 	far := netip.MustParseAddr("192.0.2.7")
-	if _, ok := w.table.Answer(netip.Addr{}, far, [6]byte{2}); ok {
+	if _, ok := w.table.Answer(netip.AddrPort{}, anyPort(far), [6]byte{2}); ok {
 		t.Error("an answer without a route")
 	}
 	other := net.HardwareAddr{2, 0x73, 7, 7, 7, 7}
@@ -73,7 +73,7 @@ func TestInventedNeighboursAreResolvedSlowly(t *testing.T) {
 					break
 				}
 			}
-			w.table.Answer(netip.Addr{}, netip.AddrFrom16(invented), [6]byte{2, 0x66})
+			w.table.Answer(netip.AddrPort{}, anyPort(netip.AddrFrom16(invented)), [6]byte{2, 0x66})
 		}
 	}
 	for time.Since(start) < 1500*time.Millisecond {
@@ -82,7 +82,7 @@ func TestInventedNeighboursAreResolvedSlowly(t *testing.T) {
 	asked := time.Now()
 	w.until("the newcomer is known", func() bool {
 		flood()
-		_, ok := w.table.Answer(netip.Addr{}, lab.B.Addr4(), [6]byte(lab.B.MAC()))
+		_, ok := w.table.Answer(netip.AddrPort{}, anyPort(lab.B.Addr4()), [6]byte(lab.B.MAC()))
 		return ok
 	})
 	if took := time.Since(asked); took > time.Second {
@@ -118,7 +118,7 @@ func TestNewcomerBesideInventedEthernetAddresses(t *testing.T) {
 			start := time.Now()
 			flood := func() { // sends the claims that are due by now
 				for ; n < int(time.Since(start).Seconds()*5000); n++ {
-					w.table.Answer(netip.Addr{}, tc.invented(n), [6]byte{2, 0x66, byte(n), byte(n >> 8), byte(n >> 16)})
+					w.table.Answer(netip.AddrPort{}, anyPort(tc.invented(n)), [6]byte{2, 0x66, byte(n), byte(n >> 8), byte(n >> 16)})
 				}
 				time.Sleep(time.Millisecond)
 			}
@@ -128,7 +128,7 @@ func TestNewcomerBesideInventedEthernetAddresses(t *testing.T) {
 			asked, next, pause := time.Now(), time.Now(), 5*time.Millisecond
 			for known := false; !known; flood() {
 				if time.Now().After(next) {
-					_, known = w.table.Answer(netip.Addr{}, tc.newcomer, [6]byte(lab.B.MAC()))
+					_, known = w.table.Answer(netip.AddrPort{}, anyPort(tc.newcomer), [6]byte(lab.B.MAC()))
 					next, pause = next.Add(pause), min(2*pause, 100*time.Millisecond)
 				}
 				if time.Since(asked) > 10*time.Second {
@@ -170,7 +170,7 @@ func TestNewcomerBesideConfirmedNeighbours(t *testing.T) {
 		})
 		w.until("the newcomer is known", func() bool {
 			flood()
-			mac, ok := w.table.Answer(netip.Addr{}, newcomer, [6]byte(lab.B.MAC()))
+			mac, ok := w.table.Answer(netip.AddrPort{}, anyPort(newcomer), [6]byte(lab.B.MAC()))
 			return ok && mac == [6]byte(lab.B.MAC())
 		})
 	}
@@ -213,7 +213,7 @@ func TestClaimsOfGroupsAreIgnored(t *testing.T) {
 			{0, 0, 0, 0, 0, 1}:                   true,
 			{2, 0x73}:                            true,
 		} {
-			if _, ok := table.Answer(netip.Addr{}, dst, mac); ok {
+			if _, ok := table.Answer(netip.AddrPort{}, anyPort(dst), mac); ok {
 				t.Fatalf("%v is known", dst)
 			}
 			if at, from, ok := table.claims.take(); ok != want || ok && (at != dst || from != mac) {
@@ -232,8 +232,8 @@ func TestAnswerDoesNotAllocate(t *testing.T) {
 	w.answers(lab.B.Addr4(), lab.B.MAC())
 	unknown := netip.MustParseAddr("10.73.0.99")
 	n := testing.AllocsPerRun(1000, func() {
-		w.table.Answer(netip.Addr{}, lab.B.Addr4(), [6]byte{2})
-		w.table.Answer(netip.Addr{}, unknown, [6]byte{2})
+		w.table.Answer(netip.AddrPort{}, anyPort(lab.B.Addr4()), [6]byte{2})
+		w.table.Answer(netip.AddrPort{}, anyPort(unknown), [6]byte{2})
 	})
 	if n > 0.1 { // not 0, because the table's goroutines may allocate meanwhile
 		t.Errorf("%v allocations, want 0", n)
@@ -311,7 +311,7 @@ func BenchmarkAnswer(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				t.Answer(netip.Addr{}, dst, [6]byte{2})
+				t.Answer(netip.AddrPort{}, anyPort(dst), [6]byte{2})
 			}
 		})
 	}

@@ -30,8 +30,8 @@ func (w *world) tooBig(dst netip.Addr, mtu int) {
 		return labtest.ForgeTooBig(netip.AddrPortFrom(from, port), netip.AddrPortFrom(dst, 9), mtu)
 	})
 	w.until("the kernel believes the message", func() bool {
-		r, err := routeGet(w.nl[lab.A], dst, &netlink.RouteGetOptions{OifIndex: w.table.index})
-		return err == nil && r.MTU == mtu
+		r, err := w.table.asker.get(flow{dst: anyPort(dst)}, w.table.index, 0)
+		return err == nil && r.mtu == mtu
 	})
 }
 
@@ -41,7 +41,7 @@ func TestForgedTooBigChangesNoRoute(t *testing.T) {
 	w := newWorld(t)
 	var reach *Reach
 	w.on(lab.A, func() (err error) {
-		labtest.WithCaps(t, nil, func() { reach, err = OpenReach(netip.Addr{}) })
+		labtest.WithCaps(t, nil, func() { reach, err = OpenReach(netip.AddrPort{}) })
 		return err
 	})
 	t.Cleanup(reach.Close)
@@ -59,12 +59,12 @@ func TestForgedTooBigChangesNoRoute(t *testing.T) {
 			w.must(w.nl[lab.A].RouteAdd(&netlink.Route{LinkIndex: w.table.index, Dst: dst, Gw: tc.via.AsSlice(), MTU: tc.mtu}))
 		}
 		w.tooBig(tc.to, 1280)
-		w.until("the MTU of the route", func() bool { return reach.MTU(tc.to) == tc.mtu })
+		w.until("the MTU of the route", func() bool { return reach.MTU(anyPort(tc.to)) == tc.mtu })
 		if got := w.resolve(tc.to.String()).MTU(); got != tc.mtu {
 			t.Errorf("Table: MTU of the route to %v is %d, want %d", tc.to, got, tc.mtu)
 		}
 	}
-	if got := reach.MTU(netip.MustParseAddr("198.51.100.1")); got != 0 {
+	if got := reach.MTU(anyPort(netip.MustParseAddr("198.51.100.1"))); got != 0 {
 		t.Errorf("MTU without a route is %d, want 0", got)
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"syscall"
-
-	"github.com/vishvananda/netlink"
 )
 
 // Found is a route that Find returns.
@@ -16,36 +14,36 @@ type Found struct {
 	Local bool       // packets do not leave the host
 }
 
-// Find returns the kernel's route for packets from src to dst. With an index, packets leave through that interface, as
-// those of a Table do; without one (0), the kernel chooses it, as for a socket that is bound to src. The error matches
+// Find returns the kernel's route for UDP packets from src to dst. With an index, packets leave through that interface,
+// as those of a Table do; without one (0), the kernel chooses it, as for a socket that is bound to src. The error matches
 // ErrUnreachable if there is no route.
 //
 // System calls: socket, bind, sendto, recvfrom (netlink).
-func Find(index int, src, dst netip.Addr) (Found, error) {
-	h, err := netlink.NewHandle(syscall.NETLINK_ROUTE)
+func Find(index int, src, dst netip.AddrPort) (Found, error) {
+	a, err := openAsker()
 	if err != nil {
-		return Found{}, fmt.Errorf("route: open netlink socket: %w", err)
+		return Found{}, err
 	}
-	defer h.Close()
-	e := endsOf(src, dst)
-	if !e.dst.IsValid() || e.dst.IsUnspecified() {
+	defer a.close()
+	f := flowOf(src, dst)
+	to := f.dst.Addr()
+	if !to.IsValid() || to.IsUnspecified() {
 		return Found{}, ErrUnreachable
 	}
-	o := netlink.RouteGetOptions{SrcAddr: e.src.AsSlice()}
-	if r, err := routeGet(h, e.dst, &netlink.RouteGetOptions{}); err == nil && r.Type == syscall.RTN_LOCAL {
-		return Found{Index: r.LinkIndex, Via: e.dst, Local: true}, nil
+	anywhere := flow{netip.AddrPortFrom(netip.Addr{}, f.src.Port()), f.dst}
+	if r, err := a.get(anywhere, 0, 0); err == nil && r.kind == syscall.RTN_LOCAL {
+		return Found{Index: r.hop().index, Via: to, Local: true}, nil
 	}
-	o.OifIndex = index
-	r, err := routeTo(h, e.dst, o)
+	r, err := a.routeTo(f, index)
 	switch {
 	case err != nil && isUnreachable(err):
 		return Found{}, fmt.Errorf("%w (%w)", ErrUnreachable, err)
 	case err != nil:
 		return Found{}, err
-	case r.Type != syscall.RTN_UNICAST || index != 0 && r.LinkIndex != index:
+	case r.kind != syscall.RTN_UNICAST || index != 0 && r.hop().index != index:
 		return Found{}, ErrUnreachable
 	}
-	return Found{Index: r.LinkIndex, Via: wayOf(e.dst, &r).via}, nil
+	return Found{Index: r.hop().index, Via: r.viaTo(to)}, nil
 }
 
 // isUnreachable reports whether an error of a lookup means that there is no route.

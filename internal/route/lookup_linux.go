@@ -5,14 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"syscall"
-	"time"
-
-	"github.com/vishvananda/netlink"
 )
-
-// requestTimeout bounds the time between a request and the kernel's response. It does not bound the request itself, in
-// which the kernel waits for its lock of network settings (RTNL).
-const requestTimeout = 5 * time.Second
 
 // way is the result of a route lookup. The zero value means no route.
 type way struct {
@@ -21,31 +14,23 @@ type way struct {
 	mtu    int // 0 if the route has none
 }
 
-// lookup asks the kernel for the route through this interface that packets of a socket with this source take. It may
-// wait for as long as any user of the host holds RTNL; requestTimeout does not end this wait.
-func (t *Table) lookup(e ends) (way, error) {
-	dst := e.dst
-	r, err := routeTo(t.handle, dst, netlink.RouteGetOptions{OifIndex: t.index, SrcAddr: e.src.AsSlice()})
+// lookup asks the kernel for the route through this interface that packets of a UDP socket take. It may wait for as long
+// as any user of the host holds RTNL; requestTimeout does not end this wait.
+func (t *Table) lookup(f flow) (way, error) {
+	dst := f.dst.Addr()
+	r, err := t.asker.routeTo(f, t.index)
 	if err != nil {
 		return way{}, t.lookupError(dst, err)
 	}
-	if r.LinkIndex != t.index || r.Type != syscall.RTN_UNICAST {
+	if r.hop().index != t.index || r.kind != syscall.RTN_UNICAST {
 		return way{}, fmt.Errorf("route: resolve %v on %s: not a unicast route there: %w",
 			dst, t.Interface().Name, ErrUnreachable)
 	}
-	w := wayOf(dst, &r)
-	if e.src.IsValid() {
-		w.source = e.src
+	w := way{via: r.viaTo(dst), source: r.source, mtu: r.mtu}
+	if src := f.src.Addr(); src.IsValid() {
+		w.source = src
 	}
 	return w, nil
-}
-
-func wayOf(dst netip.Addr, r *netlink.Route) way {
-	w := way{via: dst, source: address(r.Src), mtu: r.MTU}
-	if gw := gatewayAddr(r.Gw, r.Via); gw.IsValid() {
-		w.via = gw
-	}
-	return w
 }
 
 // lookupError distinguishes "no route" from a failed request.

@@ -31,7 +31,7 @@ func TestFailedNeighbourKeepsItsMAC(t *testing.T) {
 			if mac, ok := h.MAC(); !ok || mac != [6]byte(lab.B.MAC()) {
 				t.Errorf("%v: MAC %x, %v %s", dst, mac, ok, when)
 			}
-			if mac, ok := w.table.Answer(netip.Addr{}, dst, [6]byte{2}); !ok || mac != [6]byte(lab.B.MAC()) {
+			if mac, ok := w.table.Answer(netip.AddrPort{}, anyPort(dst), [6]byte{2}); !ok || mac != [6]byte(lab.B.MAC()) {
 				t.Errorf("%v: answers go to %x, %v %s", dst, mac, ok, when)
 			}
 		}
@@ -56,7 +56,7 @@ func TestFailedNeighbourIsForgottenWithItsHops(t *testing.T) {
 	sight := func(state int, mac net.HardwareAddr) {
 		table.sight(&netlink.Neigh{LinkIndex: 1, IP: dst.AsSlice(), State: state, HardwareAddr: mac}, false, time.Now())
 	}
-	h := &Hop{ends: ends{dst: dst}}
+	h := &Hop{flow: flow{dst: anyPort(dst)}}
 	table.attach(h, dst)
 	sight(netlink.NUD_REACHABLE, lab.B.MAC())
 	sight(netlink.NUD_FAILED, nil)

@@ -46,6 +46,10 @@ const (
 	// recheck is the interval at which all routes are looked up again. It is needed because the table does not listen to
 	// all that decides about routes, such as changes of nexthop objects.
 	recheck = 30 * time.Second
+	// requestTimeout bounds the time between a request and the kernel's response. It does not bound the request itself, in
+	// which the kernel waits for its lock of network settings (RTNL).
+	requestTimeout = requestSeconds * time.Second
+	requestSeconds = 5
 	// dumpAttempts is the number of attempts to list the addresses while addresses of the host change. An attempt fails
 	// only if a change comes between two messages of the list, which has some 300 addresses per message.
 	dumpAttempts = 10

@@ -18,10 +18,10 @@ import (
 // packet waits in a queue. It covers all interfaces of a network namespace. It only listens to the kernel's messages,
 // so it needs no privilege. It resolves nothing itself: the kernel resolves a neighbour when a packet is sent to it.
 //
-// Known, MTU, Version and Ask make no system call and take no lock. Only an Ask that returns true allocates. Any
-// goroutine may call Known, MTU and Version; one goroutine at a time may call Ask.
+// Known, MTU, ByPort, Version and Ask make no system call and take no lock. Only an Ask that returns true allocates. Any
+// goroutine may call Known, MTU, ByPort and Version; one goroutine at a time may call Ask.
 type Reach struct {
-	source   netip.Addr // of all packets
+	source   netip.AddrPort // of all packets
 	handle   *netlink.Handle
 	events   *nl.NetlinkSocket
 	fib      atomic.Pointer[fib]
@@ -39,12 +39,12 @@ type Reach struct {
 }
 
 // OpenReach reads rules, routes and neighbours in the network namespace of the calling thread. Two goroutines keep them
-// current until Close. The packets have the given source address.
+// current until Close. The packets have the given source.
 //
 // System calls: socket, bind, sendto, recvfrom (netlink).
-func OpenReach(source netip.Addr) (_ *Reach, err error) {
+func OpenReach(source netip.AddrPort) (_ *Reach, err error) {
 	r := &Reach{
-		source:   source.WithZone(""),
+		source:   source,
 		macs:     newMACTable(),
 		asks:     bucket{tokens: resolveBurst, at: time.Now()},
 		attempts: newMACTable(),
@@ -107,17 +107,25 @@ func (r *Reach) Close() {
 //   - No neighbour is needed, as on loopback and point-to-point interfaces.
 //   - dst is behind a gateway. A gateway cannot be forged, and all packets that wait for it are in one queue.
 //   - There is no route to dst. The kernel then refuses the packet.
-func (r *Reach) Known(dst netip.Addr) bool {
-	dst = dst.WithZone("")
-	g, ok := r.fib.Load().find(r.source, dst)
-	return !ok || g.free || r.macs.find(dst) != nil
+func (r *Reach) Known(dst netip.AddrPort) bool {
+	f := flowOf(r.source, dst)
+	g, ok := r.fib.Load().find(f)
+	return !ok || g.free || r.macs.find(f.dst.Addr()) != nil
 }
 
 // MTU returns the largest IP packet in bytes for the route to dst. It is the minimum of the MTUs of the route and of its
 // interface. It does not depend on ICMP messages, which any host can forge. It returns 0 if it knows no unicast route.
-func (r *Reach) MTU(dst netip.Addr) int {
-	g, _ := r.fib.Load().find(r.source, dst.WithZone(""))
+func (r *Reach) MTU(dst netip.AddrPort) int {
+	g, _ := r.fib.Load().find(flowOf(r.source, dst))
 	return g.mtu
+}
+
+// ByPort reports whether the route to dst depends on the source port.
+func (r *Reach) ByPort(dst netip.AddrPort) bool {
+	f := r.fib.Load()
+	own, _ := f.find(flowOf(r.source, dst))
+	other, _ := f.find(flowOf(netip.AddrPortFrom(r.source.Addr(), 0), dst))
+	return own != other
 }
 
 // Version changes when a destination that was Known may no longer be.
@@ -270,7 +278,11 @@ func reachOf(route *netlink.Route, devices map[int]device) gateway {
 	if route.Type != syscall.RTN_UNICAST {
 		return g
 	}
-	for _, n := range nextHops(route) {
+	hops := route.MultiPath
+	if len(hops) == 0 {
+		hops = []*netlink.NexthopInfo{{LinkIndex: route.LinkIndex, Gw: route.Gw, Via: route.Via}}
+	}
+	for _, n := range hops {
 		g.mtu = limitMTU(limitMTU(devices[n.LinkIndex].mtu, g.mtu), route.MTU)
 		if !devices[n.LinkIndex].direct && !gatewayAddr(n.Gw, n.Via).IsValid() {
 			g.free = false

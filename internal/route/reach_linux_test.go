@@ -16,7 +16,7 @@ import (
 func (w *world) openReach(s lab.Side) (r *Reach) {
 	w.Helper()
 	w.on(s, func() (err error) {
-		labtest.WithCaps(w, nil, func() { r, err = OpenReach(netip.Addr{}) })
+		labtest.WithCaps(w, nil, func() { r, err = OpenReach(netip.AddrPort{}) })
 		return err
 	})
 	w.Cleanup(r.Close)
@@ -29,7 +29,7 @@ func TestReachFollowsTheNeighbour(t *testing.T) {
 		w := newWorld(t)
 		r := w.openReach(lab.A)
 		peer := addr(lab.B)
-		if r.Known(peer) {
+		if r.Known(anyPort(peer)) {
 			t.Fatalf("%v is known before a packet", peer)
 		}
 		w.on(lab.B, func() error { // B's kernel solicits A, which also tells A the address of B
@@ -41,10 +41,10 @@ func TestReachFollowsTheNeighbour(t *testing.T) {
 			_, err = conn.Write([]byte("x"))
 			return err
 		})
-		w.until("the neighbour is known", func() bool { return r.Known(peer) })
+		w.until("the neighbour is known", func() bool { return r.Known(anyPort(peer)) })
 		version := r.Version()
 		w.must(w.nl[lab.A].NeighDel(&netlink.Neigh{LinkIndex: w.table.index, IP: peer.AsSlice()}))
-		w.until("the neighbour is unknown", func() bool { return !r.Known(peer) })
+		w.until("the neighbour is unknown", func() bool { return !r.Known(anyPort(peer)) })
 		w.until("the version is another", func() bool { return r.Version() != version })
 	}
 }
@@ -57,19 +57,19 @@ func TestReachWithoutNeighbours(t *testing.T) {
 	r := w.openReach(lab.A)
 	free := []string{lab.A.Addr4().String(), lab.A.Addr6().String(), "127.0.0.7", "::1", "10.74.0.9", "192.0.2.1", "2001:db8::1"}
 	for _, s := range free {
-		w.until(s+" is known", func() bool { return r.Known(netip.MustParseAddr(s)) }) // routes of IPv6 addresses come late
+		w.until(s+" is known", func() bool { return r.Known(anyPort(netip.MustParseAddr(s))) }) // routes of IPv6 addresses come late
 	}
 	absent := netip.MustParseAddr("10.73.0.77")
-	if r.Known(absent) {
+	if r.Known(anyPort(absent)) {
 		t.Errorf("%v is known", absent)
 	}
 	_, dst, err := net.ParseCIDR("10.73.0.64/26")
 	w.must(err)
 	behind := &netlink.Route{LinkIndex: w.table.index, Dst: dst, Gw: lab.B.Addr4().AsSlice()}
 	w.must(w.nl[lab.A].RouteAdd(behind))
-	w.until("behind a gateway", func() bool { return r.Known(absent) })
+	w.until("behind a gateway", func() bool { return r.Known(anyPort(absent)) })
 	w.must(w.nl[lab.A].RouteDel(behind))
-	w.until("on the segment again", func() bool { return !r.Known(absent) })
+	w.until("on the segment again", func() bool { return !r.Known(anyPort(absent)) })
 	w.on(lab.A, func() error { return labtest.Delete("tun0") })
 }
 

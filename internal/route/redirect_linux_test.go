@@ -38,7 +38,7 @@ func TestForgedRedirectChangesNoRoute(t *testing.T) {
 			}
 			h := w.resolve(c.dst.String())
 			w.acceptRedirect(c)
-			got, err := w.table.lookup(ends{dst: c.dst})
+			got, err := w.table.lookup(flow{dst: anyPort(c.dst)})
 			w.must(err)
 			if !gateways[got.via] {
 				t.Errorf("after the redirect the next hop is %v, want one of %v", got.via, gateways)
@@ -87,9 +87,9 @@ func (w *world) addRedirectRoute(c redirectCase) map[netip.Addr]bool {
 func (w *world) destinationVia(gateway, dst netip.Addr) netip.Addr {
 	w.Helper()
 	for ; ; dst = dst.Next() {
-		r, err := routeGet(w.nl[lab.A], dst, &netlink.RouteGetOptions{SrcAddr: lab.A.Addr4().AsSlice()})
+		r, err := w.table.asker.get(flow{anyPort(lab.A.Addr4()), anyPort(dst)}, 0, 0)
 		w.must(err)
-		if wayOf(dst, &r).via == gateway {
+		if r.viaTo(dst) == gateway {
 			return dst
 		}
 	}
@@ -104,8 +104,8 @@ func (w *world) acceptRedirect(c redirectCase) {
 		for _, target := range targets {
 			w.on(lab.B, func() error { return forgeRedirect(c, target) })
 		}
-		r, err := routeGet(w.nl[lab.A], c.dst, &netlink.RouteGetOptions{OifIndex: w.table.index})
-		return err == nil && wayOf(c.dst, &r).via == c.foe
+		r, err := w.table.asker.get(flow{dst: anyPort(c.dst)}, w.table.index, 0)
+		return err == nil && r.viaTo(c.dst) == c.foe
 	})
 }
 

@@ -13,7 +13,8 @@ import (
 // the kernel's lock of network settings (RTNL), which any user may be able to hold for many seconds. The wait is inside a
 // system call, so no timeout of the socket ends it.
 type resolving struct {
-	query     func(ends) (way, error) // asks the kernel
+	asker     *asker                  // for query; needs no lock
+	query     func(flow) (way, error) // asks the kernel
 	wanted    []*Hop                  // callers of Resolve wait for them
 	asking    bool                    // answerWanted runs
 	unchecked map[*Hop]struct{}
@@ -28,26 +29,26 @@ type lookup struct {
 	err  error
 }
 
-// Known returns the route from a source to an address by the rules and routing tables, or the known one from an earlier
-// lookup. The source is not valid if the kernel is to choose it. Known does not wait: a goroutine asks the kernel soon, and corrects the hop. The neighbour may still be unknown;
-// Hop.MAC reports when it is known. If no route through this interface leads to the address, the error matches
-// ErrUnreachable.
+// Known returns the route of UDP packets by the rules and routing tables, or the known one from an earlier lookup. The
+// source address is not valid if the kernel is to choose it. Known does not wait: a goroutine asks the kernel soon, and
+// corrects the hop. The neighbour may still be unknown; Hop.MAC reports when it is known. If no route through this
+// interface leads to the address, the error matches ErrUnreachable.
 //
 // Known makes no system call.
-func (t *Table) Known(src, dst netip.Addr) (*Hop, error) {
-	e := endsOf(src, dst)
+func (t *Table) Known(src, dst netip.AddrPort) (*Hop, error) {
+	f := flowOf(src, dst)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := t.usable(e.dst); err != nil {
+	if err := t.usable(f.dst.Addr()); err != nil {
 		return nil, err
 	}
-	h := t.hops[e]
+	h := t.hops[f]
 	if h == nil || !h.known && h.via == nil {
-		way, ok := t.fib.Load().way(e.src, e.dst)
+		way, ok := t.fib.Load().way(f)
 		if !ok {
-			return nil, fmt.Errorf("route: resolve %v on %s: %w", dst, t.Interface().Name, ErrUnreachable)
+			return nil, fmt.Errorf("route: resolve %v on %s: %w", dst.Addr(), t.Interface().Name, ErrUnreachable)
 		}
-		h = t.hop(e)
+		h = t.hop(f)
 		t.direct(h, way)
 		t.check(h, time.Now())
 	}
@@ -55,24 +56,24 @@ func (t *Table) Known(src, dst netip.Addr) (*Hop, error) {
 	return h, nil
 }
 
-// Local reports whether packets to an address stay on this host, by the rules and routing tables. It makes no system call.
-func (t *Table) Local(dst netip.Addr) bool {
-	g, _ := t.fib.Load().find(netip.Addr{}, dst.Unmap().WithZone(""))
+// Local reports whether packets stay on this host, by the rules and routing tables. It makes no system call.
+func (t *Table) Local(src, dst netip.AddrPort) bool {
+	g, _ := t.fib.Load().find(flowOf(src, dst))
 	return g.local
 }
 
-// Resolve returns the kernel's route from a source to an address. The source is not valid if the kernel is to choose it.
+// Resolve returns the kernel's route of UDP packets. The source address is not valid if the kernel is to choose it.
 // Resolve waits for the kernel's answer for at most limit. The error matches ErrNoAnswer if the time has passed, and
 // ErrUnreachable if no route through this interface leads to the address. The neighbour may still be unknown; Hop.MAC
 // reports when it is known.
-func (t *Table) Resolve(src, dst netip.Addr, limit time.Duration) (*Hop, error) {
-	e := endsOf(src, dst)
+func (t *Table) Resolve(src, dst netip.AddrPort, limit time.Duration) (*Hop, error) {
+	f := flowOf(src, dst)
 	t.mu.Lock()
-	if err := t.usable(e.dst); err != nil {
+	if err := t.usable(f.dst.Addr()); err != nil {
 		t.mu.Unlock()
 		return nil, err
 	}
-	h := t.hop(e)
+	h := t.hop(f)
 	h.refs++
 	if h.known {
 		t.mu.Unlock()
@@ -82,7 +83,7 @@ func (t *Table) Resolve(src, dst netip.Addr, limit time.Duration) (*Hop, error) 
 	t.mu.Unlock()
 	if err := t.wait(pending, limit); err != nil {
 		t.Release(h)
-		return nil, fmt.Errorf("route: resolve %v on %s: %w", dst, t.Interface().Name, err)
+		return nil, fmt.Errorf("route: resolve %v on %s: %w", dst.Addr(), t.Interface().Name, err)
 	}
 	return h, nil
 }
@@ -114,13 +115,13 @@ func (t *Table) wait(l *lookup, limit time.Duration) error {
 	}
 }
 
-// hop returns the hop between two addresses. The caller holds mu, and increments refs.
-func (t *Table) hop(e ends) *Hop {
-	h := t.hops[e]
+// hop returns the hop of a flow. The caller holds mu, and increments refs.
+func (t *Table) hop(f flow) *Hop {
+	h := t.hops[f]
 	if h == nil {
-		h = &Hop{ends: e}
+		h = &Hop{flow: f}
 		h.source.Store(new(netip.Addr))
-		t.hops[e] = h
+		t.hops[f] = h
 	}
 	return h
 }
@@ -133,7 +134,7 @@ func (t *Table) Release(h *Hop) {
 		return
 	}
 	t.detach(h)
-	delete(t.hops, h.ends)
+	delete(t.hops, h.flow)
 	delete(t.unchecked, h)
 	t.withdraw(h)
 }
@@ -172,20 +173,19 @@ func (t *Table) answerWanted() {
 			t.mu.Unlock()
 			return
 		}
-		next := t.wanted[0].ends
+		next := t.wanted[0].flow
 		t.mu.Unlock()
 		t.learn(next, false)
 	}
 }
 
-// learn looks up the route between two addresses and directs their hop, if they still have one. If the kernel
-// does not answer, the known state stays. Only lookupDue sets again: a result that another goroutine has waited for does
+// learn looks up the route of a flow and directs its hop, if it still has one. If the kernel does not answer, the known state stays. Only lookupDue sets again: a result that another goroutine has waited for does
 // not replace a known route, because it may be older.
-func (t *Table) learn(e ends, again bool) {
-	way, err := t.query(e)
+func (t *Table) learn(f flow, again bool) {
+	way, err := t.query(f)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	h := t.hops[e]
+	h := t.hops[f]
 	if h == nil {
 		return
 	}
@@ -215,16 +215,16 @@ func (t *Table) check(h *Hop, now time.Time) {
 // checkDue looks up the routes of unchecked hops, if that is due.
 func (t *Table) checkDue(now time.Time) {
 	t.mu.Lock()
-	var due []ends
+	var due []flow
 	if !now.Before(t.checkAt) {
 		for h := range t.unchecked {
-			due = append(due, h.ends)
+			due = append(due, h.flow)
 		}
 		clear(t.unchecked)
 	}
 	t.mu.Unlock()
-	for _, e := range due {
-		t.learn(e, false)
+	for _, f := range due {
+		t.learn(f, false)
 	}
 }
 

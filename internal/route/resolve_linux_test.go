@@ -21,9 +21,9 @@ func (w *world) silence() (end func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	query := t.query
-	t.query = func(dst ends) (way, error) {
+	t.query = func(to flow) (way, error) {
 		<-answer
-		return query(dst)
+		return query(to)
 	}
 	return func() { close(answer) }
 }
@@ -35,26 +35,26 @@ func TestKnownDoesNotWait(t *testing.T) {
 	behind := netip.MustParseAddr("192.0.2.1")
 	dst := &net.IPNet{IP: behind.AsSlice(), Mask: net.CIDRMask(32, 32)}
 	w.must(w.nl[lab.A].RouteAdd(&netlink.Route{LinkIndex: w.table.index, Dst: dst, Gw: lab.B.Addr4().AsSlice(), MTU: 1400}))
-	w.until("the route", func() bool { _, ok := w.table.fib.Load().way(netip.Addr{}, behind); return ok })
+	w.until("the route", func() bool { _, ok := w.table.fib.Load().way(flow{dst: anyPort(behind)}); return ok })
 	w.table.confirm(lab.B.Addr4(), [6]byte(lab.B.MAC())) // the gateway has answered a probe
 	end := w.silence()
-	h, err := w.table.Known(netip.Addr{}, behind)
+	h, err := w.table.Known(netip.AddrPort{}, anyPort(behind))
 	w.must(err)
 	defer w.table.Release(h)
 	if mac, ok := h.MAC(); !ok || mac != [6]byte(lab.B.MAC()) || h.MTU() != 1400 || h.Source().IsValid() {
 		t.Errorf("known route: MAC %x %v, MTU %d, source %v", mac, ok, h.MTU(), h.Source())
 	}
-	if again, err := w.table.Known(netip.Addr{}, behind); err != nil || again != h {
+	if again, err := w.table.Known(netip.AddrPort{}, anyPort(behind)); err != nil || again != h {
 		t.Errorf("a second call returns another hop, %v", err)
 	}
 	w.table.Release(h)
 	for _, addr := range []netip.Addr{behind, lab.B.Addr4()} {
-		if _, err := w.table.Resolve(netip.Addr{}, addr, time.Millisecond); !errors.Is(err, ErrNoAnswer) {
+		if _, err := w.table.Resolve(netip.AddrPort{}, anyPort(addr), time.Millisecond); !errors.Is(err, ErrNoAnswer) {
 			t.Errorf("Resolve of %v: %v", addr, err)
 		}
 	}
 	for _, addr := range []string{"203.0.113.1", "0.0.0.0"} {
-		if _, err := w.table.Known(netip.Addr{}, netip.MustParseAddr(addr)); !errors.Is(err, ErrUnreachable) {
+		if _, err := w.table.Known(netip.AddrPort{}, anyPort(netip.MustParseAddr(addr))); !errors.Is(err, ErrUnreachable) {
 			t.Errorf("Known of %s: %v", addr, err)
 		}
 	}
@@ -83,7 +83,7 @@ func TestRoutesThatRefuse(t *testing.T) {
 
 // known returns the error of Known.
 func (w *world) known(dst netip.Addr) error {
-	h, err := w.table.Known(netip.Addr{}, dst)
+	h, err := w.table.Known(netip.AddrPort{}, anyPort(dst))
 	if err == nil {
 		w.table.Release(h)
 	}
@@ -102,7 +102,7 @@ func TestKnownIsCorrected(t *testing.T) {
 	rule.Dst, rule.Table, rule.Family = host, table, netlink.FAMILY_V4
 	w.must(w.nl[lab.A].RuleAdd(rule))
 	w.table.confirm(dst, [6]byte(lab.B.MAC()))
-	h, err := w.table.Known(netip.Addr{}, dst)
+	h, err := w.table.Known(netip.AddrPort{}, anyPort(dst))
 	w.must(err)
 	w.until("no route", func() bool { _, ok := h.MAC(); return !ok })
 	w.table.Release(h)
@@ -117,7 +117,7 @@ func TestCloseWhileKernelIsSilent(t *testing.T) {
 	end := w.silence()
 	failed := make(chan error)
 	go func() {
-		_, err := w.table.Resolve(netip.Addr{}, lab.B.Addr4(), patience)
+		_, err := w.table.Resolve(netip.AddrPort{}, anyPort(lab.B.Addr4()), patience)
 		failed <- err
 	}()
 	w.until("the lookup", func() bool {

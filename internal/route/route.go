@@ -66,19 +66,23 @@ type Hop struct {
 	source atomic.Pointer[netip.Addr]
 
 	// The table's lock guards the rest.
-	ends    ends
+	flow    flow
 	refs    int
 	via     *neighbour // nil while there is no route
 	known   bool       // the kernel has returned the route; otherwise it is from the table of prefixes, or there is none
 	pending *lookup    // for which callers of Resolve wait; nil if there is none
 }
 
-// ends are the addresses of packets. The source is not valid if the kernel chooses it.
-type ends struct{ src, dst netip.Addr }
+// flow is what routes distinguish of UDP packets. Policy rules can select ports. The source address is not valid if the
+// kernel chooses it.
+type flow struct{ src, dst netip.AddrPort }
 
-// endsOf removes what routes do not distinguish.
-func endsOf(src, dst netip.Addr) ends {
-	return ends{src.Unmap().WithZone(""), dst.Unmap().WithZone("")}
+// flowOf removes what routes do not distinguish.
+func flowOf(src, dst netip.AddrPort) flow {
+	plain := func(a netip.AddrPort) netip.AddrPort {
+		return netip.AddrPortFrom(a.Addr().Unmap().WithZone(""), a.Port())
+	}
+	return flow{plain(src), plain(dst)}
 }
 
 const macKnown = 1 << 63

@@ -65,9 +65,12 @@ func (w *world) must(err error) {
 	}
 }
 
+// anyPort returns an address without a port, for routes that do not depend on it.
+func anyPort(a netip.Addr) netip.AddrPort { return netip.AddrPortFrom(a, 0) }
+
 func (w *world) resolve(dst string) *Hop {
 	w.Helper()
-	h, err := w.table.Resolve(netip.Addr{}, netip.MustParseAddr(dst), patience)
+	h, err := w.table.Resolve(netip.AddrPort{}, anyPort(netip.MustParseAddr(dst)), patience)
 	w.must(err)
 	w.Cleanup(func() { w.table.Release(h) })
 	return h
@@ -148,11 +151,11 @@ func TestUnreachable(t *testing.T) {
 		"0.0.0.0", "::", // unspecified
 		"10.73.0.255", "224.0.0.1", // broadcast and multicast
 	} {
-		if _, err := w.table.Resolve(netip.Addr{}, netip.MustParseAddr(dst), patience); !errors.Is(err, ErrUnreachable) {
+		if _, err := w.table.Resolve(netip.AddrPort{}, anyPort(netip.MustParseAddr(dst)), patience); !errors.Is(err, ErrUnreachable) {
 			t.Errorf("%s: %v, want ErrUnreachable", dst, err)
 		}
 	}
-	if _, err := w.table.Resolve(netip.Addr{}, netip.Addr{}, patience); !errors.Is(err, ErrUnreachable) {
+	if _, err := w.table.Resolve(netip.AddrPort{}, anyPort(netip.Addr{}), patience); !errors.Is(err, ErrUnreachable) {
 		t.Errorf("zero address: %v, want ErrUnreachable", err)
 	}
 }
@@ -205,10 +208,10 @@ func TestReleaseAndClose(t *testing.T) {
 	w := newWorld(t)
 	dst := lab.B.Addr4()
 	for range 2 {
-		_, err := w.table.Resolve(netip.Addr{}, dst, patience)
+		_, err := w.table.Resolve(netip.AddrPort{}, anyPort(dst), patience)
 		w.must(err)
 	}
-	h := w.table.hops[ends{dst: dst}]
+	h := w.table.hops[flow{dst: anyPort(dst)}]
 	w.table.Release(h)
 	if len(w.table.hops) != 1 {
 		t.Error("the hop ended while it was held")
@@ -218,7 +221,7 @@ func TestReleaseAndClose(t *testing.T) {
 		t.Errorf("%d hops, %d neighbours left", len(w.table.hops), len(w.table.neighbours))
 	}
 	w.must(w.table.Close())
-	if _, err := w.table.Resolve(netip.Addr{}, dst, patience); !errors.Is(err, net.ErrClosed) {
+	if _, err := w.table.Resolve(netip.AddrPort{}, anyPort(dst), patience); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("Resolve after Close: %v", err)
 	}
 }

@@ -26,17 +26,17 @@ func Open(ifindex int) (*Table, error) {
 func (*Table) Interface() Interface { return Interface{} }
 
 // Resolve returns an error that matches ErrUnsupported.
-func (*Table) Resolve(_, dst netip.Addr, _ time.Duration) (*Hop, error) {
+func (*Table) Resolve(_, dst netip.AddrPort, _ time.Duration) (*Hop, error) {
 	return nil, fmt.Errorf("route: resolve %v: %w", dst, ErrUnsupported)
 }
 
 // Known returns an error that matches ErrUnsupported.
-func (*Table) Known(_, dst netip.Addr) (*Hop, error) {
+func (*Table) Known(_, dst netip.AddrPort) (*Hop, error) {
 	return nil, fmt.Errorf("route: resolve %v: %w", dst, ErrUnsupported)
 }
 
 // Answer always fails.
-func (*Table) Answer(_, _ netip.Addr, _ [6]byte) (mac [6]byte, ok bool) { return mac, false }
+func (*Table) Answer(_, _ netip.AddrPort, _ [6]byte) (mac [6]byte, ok bool) { return mac, false }
 
 // Release does nothing.
 func (*Table) Release(*Hop) {}

@@ -14,8 +14,8 @@ import (
 // (ip-rule(8)) select the table for a packet by its source and destination. It is immutable. It is for lookups that
 // must not wait for the kernel.
 //
-// It knows what the kernel's rules match of packets that this host sends without a firewall mark: source, destination,
-// the output interface, the user, and UDP. It ignores rules that select ports.
+// It knows what the kernel's rules match of UDP packets that this host sends without a firewall mark: addresses, ports,
+// the output interface and the user.
 type fib struct {
 	rules4, rules6 []rule // in the order of their priority
 }
@@ -23,51 +23,57 @@ type fib struct {
 // rule is a policy rule that can match.
 type rule struct {
 	priority int
-	from, to netip.Prefix // the zero Prefix means every address
+	from, to peers
 	invert   bool
 	table    *prefixes
 	shortest int // routes with a shorter prefix are ignored (suppress_prefixlength)
 	jump     int // index of the rule with which the search continues; 0 for none
 }
 
-// find returns the route of the first rule that has one; ok is false without a route. The source is not valid if the
-// kernel is to choose it.
-func (f *fib) find(src, dst netip.Addr) (g gateway, ok bool) {
+// peers are the sources or destinations that a rule selects. The zero value selects all.
+type peers struct {
+	addrs       netip.Prefix // the zero Prefix means every address
+	first, last uint16       // ports; 0 means every port
+}
+
+func (p *peers) have(a netip.AddrPort) bool {
+	return (p.addrs == netip.Prefix{} || p.addrs.Contains(a.Addr())) && (p.last == 0 || p.first <= a.Port() && a.Port() <= p.last)
+}
+
+// find returns the route of the first rule that has one; ok is false without a route.
+func (f *fib) find(to flow) (g gateway, ok bool) {
 	rules := f.rules6
-	if dst.Is4() {
+	if to.dst.Addr().Is4() {
 		rules = f.rules4
 	}
 	for i := 0; i < len(rules); i++ {
 		r := &rules[i]
-		if !r.matches(src, dst) {
+		if !r.matches(to) {
 			continue
 		}
 		if r.jump > 0 {
 			i = r.jump - 1
 			continue
 		}
-		if g, ok := r.table.find(dst, r.shortest); ok && !g.throws {
+		if g, ok := r.table.find(to.dst.Addr(), r.shortest); ok && !g.throws {
 			return g, true
 		}
 	}
 	return g, false
 }
 
-// way returns the route from src to dst; ok is false without a route.
-func (f *fib) way(src, dst netip.Addr) (w way, ok bool) {
-	g, ok := f.find(src, dst)
+// way returns the route of a flow; ok is false without a route.
+func (f *fib) way(to flow) (w way, ok bool) {
+	g, ok := f.find(to)
 	if ok && !g.addr.IsValid() {
-		g.addr = dst
+		g.addr = to.dst.Addr()
 	}
-	return way{via: g.addr, source: src, mtu: g.mtu}, ok && !g.refuses && !g.local
+	return way{via: g.addr, source: to.src.Addr(), mtu: g.mtu}, ok && !g.refuses && !g.local
 }
 
-func (r *rule) matches(src, dst netip.Addr) bool {
-	hit := (r.from == netip.Prefix{} || r.from.Contains(src)) && (r.to == netip.Prefix{} || r.to.Contains(dst))
-	return hit != r.invert
-}
+func (r *rule) matches(f flow) bool { return (r.from.have(f.src) && r.to.have(f.dst)) != r.invert }
 
-// scope is what rules can select besides addresses.
+// scope is what rules can select besides addresses and ports.
 type scope struct {
 	device string // output interface; empty if the route decides about it
 	vrf    int    // table of the VRF of the interface; 0 for none
@@ -134,19 +140,19 @@ func (s scope) rule(from *netlink.Rule, tables map[int]*prefixes) (r rule, ok bo
 	if table == syscall.RT_TABLE_UNSPEC {
 		table = s.vrf // a rule of l3mdev
 	}
-	r = rule{priority: from.Priority, from: prefixOrAny(from.Src), to: prefixOrAny(from.Dst), invert: from.Invert,
-		table: tables[table], shortest: from.SuppressPrefixlen + 1, jump: max(from.Goto, 0)}
+	r = rule{priority: from.Priority, from: peersOf(from.Src, from.Sport), to: peersOf(from.Dst, from.Dport),
+		invert: from.Invert, table: tables[table], shortest: from.SuppressPrefixlen + 1, jump: max(from.Goto, 0)}
 	if r.table == nil && r.jump == 0 {
 		return r, false
 	}
 	if !s.selects(from) {
-		r.from, r.to, r.invert = netip.Prefix{}, netip.Prefix{}, false // an inverted rule then always matches
+		r.from, r.to, r.invert = peers{}, peers{}, false // an inverted rule then always matches
 		return r, from.Invert
 	}
 	return r, true
 }
 
-// selects reports whether a rule matches in all that it selects besides addresses.
+// selects reports whether a rule matches in all that it selects besides addresses and ports.
 func (s scope) selects(r *netlink.Rule) bool {
 	mask := ^uint32(0)
 	if r.Mask != nil {
@@ -154,14 +160,17 @@ func (s scope) selects(r *netlink.Rule) bool {
 	}
 	return (r.IifName == "" || r.IifName == "lo") && (r.OifName == "" || r.OifName == s.device) &&
 		r.Mark&mask == 0 && r.Tos == 0 && r.TunID == 0 && (r.IPProto == 0 || r.IPProto == syscall.IPPROTO_UDP) &&
-		r.Dport == nil && r.Sport == nil && (r.UIDRange == nil || r.UIDRange.Start <= s.user && s.user <= r.UIDRange.End)
+		(r.UIDRange == nil || r.UIDRange.Start <= s.user && s.user <= r.UIDRange.End)
 }
 
-// prefixOrAny converts a prefix; nil gives the zero Prefix.
-func prefixOrAny(n *net.IPNet) netip.Prefix {
-	if n == nil {
-		return netip.Prefix{}
+// peersOf converts a prefix and a range of ports. nil means all.
+func peersOf(n *net.IPNet, ports *netlink.RulePortRange) (p peers) {
+	if n != nil {
+		bits, _ := n.Mask.Size()
+		p.addrs = netip.PrefixFrom(address(n.IP), bits).Masked()
 	}
-	bits, _ := n.Mask.Size()
-	return netip.PrefixFrom(address(n.IP), bits).Masked()
+	if ports != nil {
+		p.first, p.last = ports.Start, ports.End
+	}
+	return p
 }

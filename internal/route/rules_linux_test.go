@@ -15,9 +15,14 @@ import (
 type ruleWorld struct {
 	*world
 	sources, dests []netip.Addr
+	bound          bool // sockets are bound to the interface
 }
 
-const ruleTable = 1001
+// Routes of ruleTable have ruleMTU, by which a test recognizes the table.
+const (
+	ruleTable = 1001
+	ruleMTU   = 1400
+)
 
 func newRuleWorld(t *testing.T) *ruleWorld {
 	w := &ruleWorld{world: newWorld(t), sources: []netip.Addr{{}, lab.A.Addr4(), lab.A.Addr6()}}
@@ -43,6 +48,9 @@ func (w *ruleWorld) route(dst, gateway string, table, kind int) {
 	r := &netlink.Route{Dst: ipNet(netip.MustParsePrefix(dst)), Table: table, Type: kind}
 	if kind == syscall.RTN_UNICAST {
 		r.LinkIndex, r.Gw = w.table.index, netip.MustParseAddr(gateway).AsSlice()
+		if table == ruleTable {
+			r.MTU = ruleMTU
+		}
 	}
 	w.must(w.nl[lab.A].RouteAdd(r))
 }
@@ -66,6 +74,8 @@ func of(family int, v4, v6 string) *net.IPNet {
 	return ipNet(netip.MustParsePrefix(v6))
 }
 
+func ports(first, last uint16) *netlink.RulePortRange { return netlink.NewRulePortRange(first, last) }
+
 // The routes that this process derives from rules and tables are those of the kernel, for each kind of rule.
 func TestRulesAgreeWithTheKernel(t *testing.T) {
 	from := func(r *netlink.Rule, family int) { r.Src = of(family, "10.73.0.50/32", "fd73::50/128") }
@@ -79,9 +89,11 @@ func TestRulesAgreeWithTheKernel(t *testing.T) {
 			w.rule(100, func(r *netlink.Rule, family int) { from(r, family); r.Invert = true })
 		},
 		"output interface": func(w *ruleWorld) {
+			w.bound = true
 			w.rule(100, func(r *netlink.Rule, _ int) { r.OifName = lab.Interface })
 		},
 		"another output interface": func(w *ruleWorld) {
+			w.bound = true
 			w.rule(100, func(r *netlink.Rule, _ int) { r.OifName = "lo" })
 		},
 		"not another output interface": func(w *ruleWorld) {
@@ -102,6 +114,30 @@ func TestRulesAgreeWithTheKernel(t *testing.T) {
 		},
 		"another user": func(w *ruleWorld) {
 			w.rule(100, func(r *netlink.Rule, _ int) { r.UIDRange = netlink.NewRuleUIDRange(1, 1000) })
+		},
+		"destination port": func(w *ruleWorld) {
+			w.rule(100, func(r *netlink.Rule, _ int) { r.Dport, r.IPProto = ports(17473, 17473), syscall.IPPROTO_UDP })
+		},
+		"another destination port": func(w *ruleWorld) {
+			w.rule(100, func(r *netlink.Rule, _ int) { r.Dport = ports(80, 443) })
+		},
+		"source port": func(w *ruleWorld) {
+			w.rule(100, func(r *netlink.Rule, _ int) { r.Sport, r.IPProto = ports(17473, 17473), syscall.IPPROTO_UDP })
+		},
+		"ranges of ports": func(w *ruleWorld) {
+			w.rule(100, func(r *netlink.Rule, _ int) { r.Sport, r.Dport = ports(17474, 60000), ports(1, 17473) })
+		},
+		"not a destination port": func(w *ruleWorld) {
+			w.rule(100, func(r *netlink.Rule, _ int) { r.Dport, r.Invert = ports(17473, 17473), true })
+		},
+		"port and source": func(w *ruleWorld) {
+			w.rule(100, func(r *netlink.Rule, family int) { from(r, family); r.Dport = ports(17473, 17473) })
+		},
+		"UDP": func(w *ruleWorld) {
+			w.rule(100, func(r *netlink.Rule, _ int) { r.IPProto = syscall.IPPROTO_UDP })
+		},
+		"TCP to the port": func(w *ruleWorld) {
+			w.rule(100, func(r *netlink.Rule, _ int) { r.Dport, r.IPProto = ports(17473, 17473), syscall.IPPROTO_TCP })
 		},
 		"suppressed default route": func(w *ruleWorld) {
 			w.rule(100, func(r *netlink.Rule, _ int) { r.Table, r.SuppressPrefixlen = syscall.RT_TABLE_MAIN, 0 })
@@ -137,7 +173,7 @@ func TestRulesAgreeWithTheKernel(t *testing.T) {
 	}
 }
 
-// compare compares the routes of all pairs of addresses with those of the kernel.
+// compare compares the routes of all flows with those of the kernel, and with those that the kernel uses for a UDP socket.
 func (w *ruleWorld) compare() {
 	w.Helper()
 	for _, dst := range w.dests {
@@ -145,13 +181,61 @@ func (w *ruleWorld) compare() {
 			if src.IsValid() && src.Is4() != dst.Is4() {
 				continue
 			}
-			want, err := w.table.lookup(ends{src, dst})
-			got, ok := w.table.fib.Load().way(src, dst)
-			if ok != (err == nil) || ok && got.via != want.via {
-				w.Errorf("from %v to %v: by %v, %t; the kernel: by %v, %v", src, dst, got.via, ok, want.via, err)
+			for _, port := range []uint16{17473, 17474} {
+				for _, own := range []uint16{17473, 17474} {
+					w.compareFlow(flow{netip.AddrPortFrom(src, own), netip.AddrPortFrom(dst, port)})
+				}
 			}
 		}
 	}
+}
+
+func (w *ruleWorld) compareFlow(f flow) {
+	w.Helper()
+	want, err := w.table.lookup(f)
+	got, ok := w.table.fib.Load().way(f)
+	if ok != (err == nil) || ok && got.via != want.via {
+		w.Errorf("%v: by %v, %t; the kernel: by %v, %v", f, got.via, ok, want.via, err)
+	}
+	if used := w.socketMTU(f); used != want.mtu && (want.mtu != 0 || used != 1500) {
+		w.Errorf("%v: MTU %d; that of a UDP socket: %d", f, want.mtu, used)
+	}
+}
+
+// socketMTU returns the MTU of the route that a UDP socket uses, or 0 if there is none.
+func (w *ruleWorld) socketMTU(f flow) (mtu int) {
+	w.Helper()
+	family, level, option := syscall.AF_INET6, syscall.IPPROTO_IPV6, 24 // IPV6_MTU
+	if f.dst.Addr().Is4() {
+		family, level, option = syscall.AF_INET, syscall.IPPROTO_IP, 14 // IP_MTU
+	}
+	w.on(lab.A, func() error {
+		fd, err := syscall.Socket(family, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
+		w.must(err)
+		defer syscall.Close(fd)
+		if w.bound {
+			w.must(syscall.BindToDevice(fd, lab.Interface))
+		}
+		w.must(syscall.Bind(fd, sockaddrOf(f.src, family)))
+		if syscall.Connect(fd, sockaddrOf(f.dst, family)) == nil {
+			mtu, err = syscall.GetsockoptInt(fd, level, option)
+		}
+		return err
+	})
+	return mtu
+}
+
+// sockaddrOf converts an address of a family; an address that is not valid becomes the wildcard.
+func sockaddrOf(a netip.AddrPort, family int) syscall.Sockaddr {
+	switch {
+	case family == syscall.AF_INET6 && a.Addr().IsValid():
+		return &syscall.SockaddrInet6{Port: int(a.Port()), Addr: a.Addr().As16()}
+	case family == syscall.AF_INET6:
+		return &syscall.SockaddrInet6{Port: int(a.Port())}
+	case a.Addr().IsValid():
+		return &syscall.SockaddrInet4{Port: int(a.Port()), Addr: a.Addr().As4()}
+	}
+	return &syscall.SockaddrInet4{Port: int(a.Port())}
 }
 
 // Hops follow changes of rules: in a table that only a source selects, a peer is reached from that source alone, and no
@@ -174,18 +258,64 @@ func TestHopsFollowRules(t *testing.T) {
 		r := netlink.NewRule()
 		r.Family, r.Table, r.Src = c.family, ruleTable, ipNet(netip.PrefixFrom(c.src, c.src.BitLen()))
 		w.must(w.nl[lab.A].RuleAdd(r))
-		w.until("the rule", func() bool { _, ok := w.table.fib.Load().way(c.src, c.dst); return ok })
-		h, err := w.table.Resolve(c.src, c.dst, patience)
+		w.until("the rule", func() bool { _, ok := w.table.fib.Load().way(flow{anyPort(c.src), anyPort(c.dst)}); return ok })
+		h, err := w.table.Resolve(anyPort(c.src), anyPort(c.dst), patience)
 		w.must(err)
 		w.untilMAC(h, lab.B.MAC())
 		if h.Source() != c.src {
 			t.Errorf("source %v, want %v", h.Source(), c.src)
 		}
-		if _, err := w.table.Resolve(c.own, c.dst, patience); err == nil {
+		if _, err := w.table.Resolve(anyPort(c.own), anyPort(c.dst), patience); err == nil {
 			t.Errorf("%v is reached from %v, which no rule selects", c.dst, c.own)
 		}
 		w.must(w.nl[lab.A].RuleDel(r))
 		w.until("no route", func() bool { _, ok := h.MAC(); return !ok })
 		w.table.Release(h)
 	}
+}
+
+// Hops to one address differ by port as far as rules do, and follow changes of these rules.
+func TestHopsFollowPorts(t *testing.T) {
+	for name, set := range map[string]func(*netlink.Rule){
+		"destination": func(r *netlink.Rule) { r.Dport = ports(17473, 17473) },
+		"source":      func(r *netlink.Rule) { r.Sport, r.IPProto = ports(17473, 17473), syscall.IPPROTO_UDP },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newRuleWorld(t)
+			for _, table := range []int{syscall.RT_TABLE_MAIN, ruleTable} {
+				w.route("192.0.2.0/24", lab.B.Addr4().String(), table, syscall.RTN_UNICAST)
+				w.route("2001:db8::/64", lab.B.Addr6().String(), table, syscall.RTN_UNICAST)
+			}
+			w.rule(100, func(r *netlink.Rule, _ int) { set(r) })
+			for _, dst := range []string{"192.0.2.1", "2001:db8::1"} {
+				w.followPorts(netip.MustParseAddr(dst))
+			}
+		})
+	}
+}
+
+// followPorts resolves an address with the port that a rule selects, and with another port.
+func (w *ruleWorld) followPorts(dst netip.Addr) {
+	w.Helper()
+	hop := func(port uint16) *Hop {
+		h, err := w.table.Resolve(netip.AddrPortFrom(netip.Addr{}, port), netip.AddrPortFrom(dst, port), patience)
+		w.must(err)
+		w.Cleanup(func() { w.table.Release(h) })
+		return h
+	}
+	by, not := hop(17473), hop(17474)
+	w.until("the rule", func() bool { return by.MTU() == ruleMTU && not.MTU() == 1500 })
+	family := netlink.FAMILY_V6
+	if dst.Is4() {
+		family = netlink.FAMILY_V4
+	}
+	rules, err := w.nl[lab.A].RuleList(family)
+	w.must(err)
+	for i := range rules {
+		if rules[i].Table == ruleTable {
+			w.must(w.nl[lab.A].RuleDel(&rules[i]))
+		}
+	}
+	w.until("no rule", func() bool { return by.MTU() == 1500 })
 }

@@ -31,7 +31,7 @@ type Table struct {
 	answering
 
 	mu         sync.Mutex // guards the rest
-	hops       map[ends]*Hop
+	hops       map[flow]*Hop
 	neighbours map[netip.Addr]*neighbour // neighbours that hops use
 	requests   plan                      // for neighbours
 	seen       map[netip.Addr]sighting   // the kernel's neighbour entries of this interface
@@ -55,7 +55,7 @@ func Open(ifindex int) (*Table, error) {
 		poke:       make(chan struct{}, 1),
 		done:       make(chan struct{}),
 		answering:  newAnswering(),
-		hops:       make(map[ends]*Hop),
+		hops:       make(map[flow]*Hop),
 		neighbours: make(map[netip.Addr]*neighbour),
 		seen:       make(map[netip.Addr]sighting),
 		resolving:  newResolving(),
@@ -103,6 +103,9 @@ func (t *Table) openSockets() (err error) {
 	if err := t.handle.SetSocketTimeout(requestTimeout); err != nil {
 		return fmt.Errorf("route: set netlink timeout: %w", err)
 	}
+	if t.asker, err = openAsker(); err != nil {
+		return err
+	}
 	t.events, err = nl.Subscribe(syscall.NETLINK_ROUTE,
 		syscall.RTNLGRP_LINK, syscall.RTNLGRP_NEIGH,
 		syscall.RTNLGRP_IPV4_IFADDR, syscall.RTNLGRP_IPV6_IFADDR,
@@ -121,6 +124,7 @@ func (t *Table) closeSockets() {
 	if t.handle != nil {
 		t.handle.Close()
 	}
+	t.asker.close()
 }
 
 // Close ends the goroutines and waits for them, but at most closeWait. Hops keep their last state. A second Close does
@@ -137,6 +141,7 @@ func (t *Table) Close() error {
 			t.life.Lock()
 			defer t.life.Unlock()
 			t.handle.Close()
+			t.asker.close()
 			t.solicitor.close()
 		})
 	})
@@ -220,11 +225,11 @@ func (t *Table) lookupAt() time.Time { return later(t.routesAt, t.lookups.paid) 
 func (t *Table) lookupDue(now time.Time) {
 	t.mu.Lock()
 	due := !now.Before(t.lookupAt())
-	var all []ends
+	var all []flow
 	if due {
 		t.routesAt = now.Add(recheck)
-		for e := range t.hops {
-			all = append(all, e)
+		for f := range t.hops {
+			all = append(all, f)
 		}
 	}
 	t.mu.Unlock()
@@ -234,8 +239,8 @@ func (t *Table) lookupDue(now time.Time) {
 	cost := costOf(func() {
 		t.readAddrs(now)
 		_ = t.readPrefixes() // if the kernel did not answer, the known state stays
-		for _, e := range all {
-			t.learn(e, true)
+		for _, f := range all {
+			t.learn(f, true)
 		}
 	})
 	t.mu.Lock()
