@@ -8,14 +8,15 @@ import (
 	"github.com/datxdp/datxdp/wire"
 )
 
-// deviceObserver receives the reports of package xdp about changes of the adapter's device. Package xdp calls the
-// methods in the goroutine in which it watches the device. Closing the device waits for that goroutine. So the methods
+// deviceObserver receives the reports of packages xdp and udplink about changes of the adapter's device. They call the
+// methods in the goroutine in which they watch the device. Closing the device waits for that goroutine. So the methods
 // take no lock that is held while a device is closed: each would wait for the other. They log in a new goroutine,
 // because a log handler may call the adapter.
 type deviceObserver struct {
 	a      *adapter
 	logger *slog.Logger
-	name   func() string // returns the name of the interface
+	kind   string        // "interface" or "address"
+	name   func() string // returns the name of the interface, or the address
 }
 
 // Exclude takes the engine of a queue, runs f, and gives the engine up. So the engine does not use the queue's socket
@@ -30,7 +31,7 @@ func (k *deviceObserver) Exclude(queue int, f func()) {
 // Changed logs a change of the device. The log level is Warn if harmful is true, and Info otherwise. queue is the index
 // of the receive queue that changed, or -1 if the change concerns the whole device.
 func (k *deviceObserver) Changed(queue int, harmful bool, description string) {
-	level, attrs := slog.LevelInfo, []any{"interface", k.name(), "change", description}
+	level, attrs := slog.LevelInfo, []any{k.kind, k.name(), "change", description}
 	if harmful {
 		level = slog.LevelWarn
 	}
@@ -43,7 +44,7 @@ func (k *deviceObserver) Changed(queue int, harmful bool, description string) {
 // Ended breaks every connection and reports the end of the device to each open of the adapter.
 func (k *deviceObserver) Ended(why error) {
 	k.a.endDevice(why)
-	go k.logger.Error("dat: the device ended", "interface", k.name(), "reason", why)
+	go k.logger.Error("dat: the device ended", k.kind, k.name(), "reason", why)
 }
 
 // endDevice breaks every connection of the adapter and queues EventAsyncIACatastrophic in each of its opens.

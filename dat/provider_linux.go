@@ -22,7 +22,9 @@ func openXDP(n ianame.Name, o Options) (device, error) {
 		return device{}, err
 	}
 	d := device{links: dev.Links(), closer: dev, readStats: func() deviceStats { return xdpStats(dev) },
-		watch: func(a *adapter) { dev.Watch(&deviceObserver{a: a, logger: o.warner(), name: dev.Name}) }}
+		watch: func(a *adapter) {
+			dev.Watch(&deviceObserver{a: a, logger: o.warner(), kind: "interface", name: dev.Name})
+		}}
 	if why := dev.Refused(); why != nil {
 		d.logLine = logLine{o.warner(), slog.LevelWarn, "dat: a better mode was refused", []any{"interface", n.Interface, "mode", dev.Mode(), "reason", why}}
 	}

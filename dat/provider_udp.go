@@ -16,7 +16,9 @@ func openUDP(addr netip.Addr, o Options) (device, error) {
 	if err != nil {
 		return device{}, err
 	}
-	dev := device{links: []link.Link{l}}
+	dev := device{links: []link.Link{l}, watch: func(a *adapter) {
+		l.Watch(&deviceObserver{a: a, logger: o.warner(), kind: "address", name: addr.String})
+	}}
 	if o.Port == 0 && l.Local().Port() != DefaultPort {
 		dev.portPicked = true
 		dev.logLine = logLine{o.logger(), slog.LevelWarn, "dat: another process has the default UDP port, peers have to use this port", []any{

@@ -20,18 +20,20 @@ const xdpAdapter = "xdp:" + lab.Interface
 func TestDeviceEnds(t *testing.T) {
 	labtest.RequireXDP(t)
 	address := netip.PrefixFrom(lab.B.Addr4(), 24)
+	remove := func() error { return labtest.RemoveAddress(lab.Interface, address) }
+	add := func() error { return labtest.AddAddress(lab.Interface, address) }
 	for _, e := range []struct {
-		name, reason string
-		end, back    func() error
+		name, adapter, reason string
+		end, back             func() error
 	}{
-		{"program detached", "program was detached", func() error { return labtest.DetachProgram(lab.Interface) }, func() error { return nil }},
-		{"address removed", "address 10.73.0.2 was removed", func() error { return labtest.RemoveAddress(lab.Interface, address) },
-			func() error { return labtest.AddAddress(lab.Interface, address) }},
+		{"program detached", xdpAdapter, "program was detached", func() error { return labtest.DetachProgram(lab.Interface) }, func() error { return nil }},
+		{"address removed", xdpAdapter, "address 10.73.0.2 was removed", remove, add},
+		{"address of kernel UDP removed", "udp:10.73.0.2", "address 10.73.0.2 was removed", remove, add},
 	} {
 		t.Run(e.name, func(t *testing.T) {
 			n := labtest.New(t, lab.Options{})
 			client := labAdapter(t, n, lab.A)
-			l := labListener(t, n)
+			l := labListener(t, n, e.adapter)
 			stream := echoes(t, client, l)
 			accepted, read := make(chan error, 1), make(chan error, 1)
 			go func() { _, err := l.Accept(); accepted <- err }()
@@ -44,7 +46,7 @@ func TestDeviceEnds(t *testing.T) {
 				t.Errorf("Read: %v", err)
 			}
 			check(t, n.Do(lab.B, e.back))
-			check(t, echoes(t, client, labListener(t, n)).Close())
+			check(t, echoes(t, client, labListener(t, n, e.adapter)).Close())
 			check(t, stream.Close())
 			check(t, l.Close())
 		})
@@ -73,9 +75,9 @@ func labAdapter(t *testing.T, n *lab.Lab, s lab.Side) (ia *dat.IA) {
 }
 
 // labListener listens on side B until the end of the test.
-func labListener(t *testing.T, n *lab.Lab) (l *Listener) {
+func labListener(t *testing.T, n *lab.Lab, adapter string) (l *Listener) {
 	check(t, n.Do(lab.B, func() (err error) {
-		l, err = Listen(t.Context(), xdpAdapter, 7000)
+		l, err = Listen(t.Context(), adapter, 7000)
 		return err
 	}))
 	t.Cleanup(func() { _ = l.Close() })

@@ -24,6 +24,7 @@ type Link struct {
 	tx     []uint32 // free transmit frames; only the owner uses it
 	paths  pathtable.Table[path]
 	stats  counters
+	watching
 }
 
 var (
@@ -129,7 +130,8 @@ func newLink(addr netip.Addr, o Options) (*Link, error) {
 			HostDelay:  hostDelay,
 			Mode:       "udp",
 		},
-		slab: newSlab(o.Frames, payload),
+		slab:     newSlab(o.Frames, payload),
+		watching: watching{quit: make(chan struct{}), grace: addressGrace},
 	}
 	return l, nil
 }
@@ -235,8 +237,9 @@ func (l *Link) Stats() link.Stats {
 	}
 }
 
-// Close implements link.Link. It waits until every Wait has returned.
+// Close implements link.Link. It waits until every Wait has returned, and ends Watch.
 func (l *Link) Close() error {
+	l.watching.stop()
 	l.routes.close()
 	return l.sock.close()
 }

@@ -21,6 +21,9 @@ type path struct {
 // Resolve implements link.Link. It fails if the kernel has no route. The link ignores entropy, because its socket has
 // only one source port.
 func (l *Link) Resolve(to netip.AddrPort, _ uint16) (link.Path, error) {
+	if why := l.ended.Load(); why != nil {
+		return 0, *why
+	}
 	to = netip.AddrPortFrom(to.Addr().Unmap(), to.Port())
 	if a := to.Addr(); !a.IsValid() || a.IsUnspecified() || a.Is4() != l.local.Addr().Is4() || to.Port() == 0 {
 		return 0, fmt.Errorf("udplink: resolve %v from %v: %w", to, l.local, link.ErrUnreachable)

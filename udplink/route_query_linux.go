@@ -91,6 +91,14 @@ func (p *routeQuery) pathMTU(to netip.AddrPort, zone uint32) (int, error) {
 	return mtu, nil
 }
 
+// presence returns what tells whether the host has the address, or nil.
+func (l *Link) presence() presence {
+	if l.routes.reach == nil {
+		return nil
+	}
+	return l.routes.reach
+}
+
 func (p *routeQuery) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -30,3 +30,6 @@ func (p *routeQuery) query(to netip.AddrPort) (mtu int, zone uint32, err error) 
 }
 
 func (p *routeQuery) close() {}
+
+// presence returns nil: it is unknown whether the host has the address.
+func (l *Link) presence() presence { return nil }

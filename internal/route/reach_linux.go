@@ -29,6 +29,7 @@ type Reach struct {
 	version  atomic.Uint64
 	asks     bucket    // for Ask; only its caller uses it
 	attempts *macTable // unresolved neighbours that Ask has admitted
+	presence
 
 	poke   chan struct{} // has a token if routes have changed
 	done   chan struct{}
@@ -42,42 +43,47 @@ type Reach struct {
 // current until Close. The packets have the given source.
 //
 // System calls: socket, bind, sendto, recvfrom (netlink).
-func OpenReach(source netip.AddrPort) (_ *Reach, err error) {
+func OpenReach(source netip.AddrPort) (*Reach, error) {
 	r := &Reach{
 		source:   source,
 		macs:     newMACTable(),
 		asks:     bucket{tokens: resolveBurst, at: time.Now()},
 		attempts: newMACTable(),
+		presence: presence{news: make(chan struct{}, 1)},
 		poke:     make(chan struct{}, 1),
 		done:     make(chan struct{}),
 	}
-	defer func() {
-		if err != nil {
-			r.closeSockets()
-		}
-	}()
-	if r.handle, err = netlink.NewHandle(syscall.NETLINK_ROUTE); err != nil {
-		return nil, fmt.Errorf("route: open netlink socket: %w", err)
-	}
-	if err = r.handle.SetSocketTimeout(requestTimeout); err != nil {
-		return nil, fmt.Errorf("route: set netlink timeout: %w", err)
-	}
-	// Subscribe before the first dump, so that no change is missed.
-	r.events, err = nl.Subscribe(syscall.NETLINK_ROUTE, syscall.RTNLGRP_LINK, syscall.RTNLGRP_NEIGH,
-		syscall.RTNLGRP_IPV4_ROUTE, syscall.RTNLGRP_IPV6_ROUTE,
-		syscall.RTNLGRP_IPV4_RULE, syscall.RTNLGRP_IPV6_RULE)
-	if err != nil {
-		return nil, fmt.Errorf("route: subscribe to netlink: %w", err)
-	}
-	if err = r.readRoutes(); err != nil {
-		return nil, err
-	}
-	if err = r.readNeighbours(); err != nil {
+	if err := r.open(); err != nil {
+		r.closeSockets()
 		return nil, err
 	}
 	r.all.Go(r.watch)
 	r.all.Go(r.keep)
 	return r, nil
+}
+
+// open opens the sockets and reads the state. The subscription must precede the first dump, so that no change is missed.
+func (r *Reach) open() (err error) {
+	if r.handle, err = netlink.NewHandle(syscall.NETLINK_ROUTE); err != nil {
+		return fmt.Errorf("route: open netlink socket: %w", err)
+	}
+	if err = r.handle.SetSocketTimeout(requestTimeout); err != nil {
+		return fmt.Errorf("route: set netlink timeout: %w", err)
+	}
+	r.events, err = nl.Subscribe(syscall.NETLINK_ROUTE, syscall.RTNLGRP_LINK, syscall.RTNLGRP_NEIGH,
+		syscall.RTNLGRP_IPV4_IFADDR, syscall.RTNLGRP_IPV6_IFADDR,
+		syscall.RTNLGRP_IPV4_ROUTE, syscall.RTNLGRP_IPV6_ROUTE,
+		syscall.RTNLGRP_IPV4_RULE, syscall.RTNLGRP_IPV6_RULE)
+	if err != nil {
+		return fmt.Errorf("route: subscribe to netlink: %w", err)
+	}
+	if err = r.readRoutes(); err != nil {
+		return err
+	}
+	if err = r.readNeighbours(); err != nil {
+		return err
+	}
+	return r.openPresence()
 }
 
 func (r *Reach) closeSockets() {
@@ -166,7 +172,7 @@ func (r *Reach) apply(m *syscall.NetlinkMessage) {
 			r.sight(n, m.Header.Type == syscall.RTM_DELNEIGH)
 		}
 	case syscall.RTM_NEWROUTE, syscall.RTM_DELROUTE, syscall.RTM_NEWLINK, syscall.RTM_DELLINK,
-		syscall.RTM_NEWRULE, syscall.RTM_DELRULE:
+		syscall.RTM_NEWRULE, syscall.RTM_DELRULE, syscall.RTM_NEWADDR, syscall.RTM_DELADDR:
 		r.routesChanged()
 	}
 }
@@ -226,7 +232,7 @@ func (r *Reach) readNeighbours() error {
 	return nil
 }
 
-// keep reads the routes again after a change, when the settle delay is over and the budget permits it.
+// keep reads the routes and addresses again after a change, when the settle delay is over and the budget permits it.
 func (r *Reach) keep() {
 	var lookups budget
 	for {
@@ -238,7 +244,7 @@ func (r *Reach) keep() {
 		if !pause(r.done, max(settle, time.Until(lookups.paid))) {
 			return
 		}
-		cost := costOf(func() { _ = r.readRoutes() }) // on an error the known state stays
+		cost := costOf(func() { _, _ = r.readRoutes(), r.readPresence() }) // on an error the known state stays
 		lookups.charge(cost, time.Now())
 	}
 }
