@@ -217,7 +217,7 @@ func openStatus(err error) error {
 		return ErrPrivilegesViolation
 	case errors.Is(err, fs.ErrInvalid):
 		return ErrInvalidParameter
-	case errors.Is(err, link.ErrBusy), errors.Is(err, syscall.ENOMEM):
+	case errors.Is(err, link.ErrBusy), errors.Is(err, syscall.ENOMEM), errors.Is(err, syscall.ENOBUFS):
 		return ErrInsufficientResources
 	case errors.Is(err, link.ErrUnsupported), errors.Is(err, syscall.EADDRNOTAVAIL):
 		return ErrProviderNotFound

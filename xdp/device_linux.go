@@ -110,9 +110,6 @@ func (d *Device) start(h *host, o *Options) error {
 		return fmt.Errorf("xdp: %s: %w", d.name, err)
 	}
 	h.memory = d.memory
-	if err := checkMemory(d.name, queues, o.Frames*o.FrameSize); err != nil {
-		return err
-	}
 	if err := d.openQueues(queues, h, o); err != nil {
 		return err
 	}
@@ -191,6 +188,9 @@ func (d *Device) openQueues(queues int, h *host, o *Options) error {
 		return d.refuseAdded("zero-copy on queues that it removes again can crash the kernel")
 	case d.addedQueues > 0 && o.Mode == Auto:
 		where.mode = Copy
+	}
+	if err := checkMemory(d.name, queues, o.frameMemory(where.mode, where.ring)); err != nil {
+		return err
 	}
 	for where.queue = range queues {
 		s, err := openQueue(where, *h, o)

@@ -20,25 +20,54 @@ import (
 //
 // System calls: those of reading files, and of ethtool.
 func CheckMemory(ifname string, o Options) error {
-	e, err := openEthtool()
+	queues, ring, err := o.extent(ifname)
 	if err != nil {
 		return nil
+	}
+	return checkMemory(ifname, queues, o.frameMemory(o.Mode, ring))
+}
+
+// LockedMemory returns the number of queues that Open opens, and the memory in bytes that it locks for them. Without the
+// capability CAP_IPC_LOCK, the kernel limits what all processes of a user lock (RLIMIT_MEMLOCK). In mode Auto, Open first
+// tries zero-copy, which takes the most; it does not if the driver has no XDP, as with mode Generic.
+//
+// System calls: those of ethtool.
+func LockedMemory(ifname string, o Options) (queues int, bytes int64, err error) {
+	queues, ring, err := o.extent(ifname)
+	if err != nil {
+		return 0, 0, err
+	}
+	return queues, int64(queues) * (o.frameMemory(o.Mode, ring) + int64(o.Memory)), nil
+}
+
+// extent returns the number of queues to open, and the slots of the NIC's receive ring.
+func (o *Options) extent(ifname string) (queues, ring int, err error) {
+	e, err := openEthtool()
+	if err != nil {
+		return 0, 0, err
 	}
 	defer e.Close()
 	c, err := e.channels(ifname)
 	if err != nil {
-		return nil
+		return 0, 0, err
 	}
-	queues, err := c.toOpen(ifname, o.Queues)
-	if err != nil {
-		return nil
+	queues, err = c.toOpen(ifname, o.Queues)
+	return queues, e.ring(ifname), err
+}
+
+// frameMemory returns the size in bytes of the frames of a queue. With zero-copy, the slots of the NIC's receive ring hold
+// additional frames.
+func (o *Options) frameMemory(m Mode, ring int) int64 {
+	frames := o.Frames
+	if m == Auto || m == ZeroCopy {
+		frames += ring
 	}
-	return checkMemory(ifname, queues, o.Frames*o.FrameSize)
+	return int64(frames) * int64(o.FrameSize)
 }
 
 // checkMemory returns an error if the queues with their frames exceed the memory that is left. perQueue is in bytes.
-func checkMemory(ifname string, queues, perQueue int) error {
-	need := int64(queues)*int64(perQueue) + openOverhead
+func checkMemory(ifname string, queues int, perQueue int64) error {
+	need := int64(queues)*perQueue + openOverhead
 	group, left := memoryLeft(os.DirFS("/"))
 	if left >= need {
 		return nil

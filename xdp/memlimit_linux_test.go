@@ -1,9 +1,15 @@
 package xdp
 
 import (
+	"errors"
 	"math"
 	"testing"
 	"testing/fstest"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/datxdp/datxdp/internal/lab"
+	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
 
 // TestMemoryLeft: the smallest room of the own control group and those above counts.
@@ -39,4 +45,53 @@ func TestMemoryLeft(t *testing.T) {
 			t.Errorf("%s: got %q, %d, want %q, %d", name, group, left, tt.group, tt.left)
 		}
 	}
+}
+
+// TestLockedMemory: Open locks as much memory as LockedMemory says. The limit concerns processes without CAP_IPC_LOCK.
+func TestLockedMemory(t *testing.T) {
+	labtest.RequireXDP(t)
+	l := labtest.New(t, lab.Options{Queues: 2})
+	var was unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &was); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Setrlimit(unix.RLIMIT_MEMLOCK, &was) }()
+	for _, queues := range []int{1, 2} {
+		o := small()
+		o.Queues, o.Memory = queues, 1<<18
+		onSide(t, l, lab.A, func() error {
+			n, bytes, err := LockedMemory(lab.Interface, o)
+			if err != nil || n != queues {
+				t.Fatalf("LockedMemory: %d queues, want %d, %v", n, queues, err)
+			}
+			for limit, want := range map[int64]error{bytes: nil, bytes - 1: unix.ENOBUFS} {
+				if err := openWithin(t, o, limit); !errors.Is(err, want) {
+					t.Errorf("%d queues lock %d bytes; with a limit of %d: %v, want %v", queues, bytes, limit, err, want)
+				}
+			}
+			return nil
+		})
+	}
+}
+
+// openWithin opens and closes the interface with a limit of locked memory.
+func openWithin(t *testing.T, o Options, limit int64) (err error) {
+	t.Helper()
+	var r unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &r); err != nil {
+		t.Fatal(err)
+	}
+	if r.Cur = uint64(limit); r.Cur > r.Max {
+		t.Skipf("the limit of locked memory cannot be raised to %d bytes", limit)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_MEMLOCK, &r); err != nil {
+		t.Fatal(err)
+	}
+	labtest.WithCaps(t, []uint{labtest.CapNetAdmin, labtest.CapBPF, labtest.CapPerfmon, unix.CAP_NET_RAW}, func() {
+		var d *Device
+		if d, err = Open(lab.Interface, o); err == nil {
+			err = d.Close()
+		}
+	})
+	return err
 }

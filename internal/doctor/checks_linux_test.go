@@ -79,7 +79,7 @@ func TestMemlock(t *testing.T) {
 		{16 << 20, 4, Error, "only 16 MiB of memory may be locked, 64 MiB are needed for 4 queues"},
 	}
 	for _, tt := range tests {
-		if got := memlockFinding(tt.limit, tt.queues); severityOf(got) != tt.want || !strings.Contains(got[0].Found, tt.found) {
+		if got := memlockFinding(tt.limit, tt.queues, uint64(tt.queues)<<24); severityOf(got) != tt.want || !strings.Contains(got[0].Found, tt.found) {
 			t.Errorf("%d for %d queues: got %+v, want %v, %q", tt.limit, tt.queues, got, tt.want, tt.found)
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/datxdp/datxdp/dat"
 	"github.com/datxdp/datxdp/internal/doctor"
 	"github.com/datxdp/datxdp/internal/lab"
@@ -47,7 +49,7 @@ func TestMemoryLimit(t *testing.T) {
 	group := memoryGroup(t, 110<<20)
 	for ia, want := range map[string]string{"xdp:veth0": "refused, doctor error", "xdp:veth0 queues=2": "opened, doctor ok", "udp:10.73.0.1": "opened, doctor ok"} {
 		cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", `echo $$ >"$1/cgroup.procs" && exec "$0" -test.run='^TestOpenInGroup$'`, os.Args[0], group)
-		cmd.Env = append(os.Environ(), "DOCTOR_GROUP_IA="+ia)
+		cmd.Env = append(os.Environ(), "DOCTOR_CHECK=memory-limit", "DOCTOR_GROUP_IA="+ia)
 		var out bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &out
 		child, err := l.Start(lab.A, cmd)
@@ -58,17 +60,53 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
-// TestOpenInGroup is a process of TestMemoryLimit.
+// TestLockedMemory: if the frames exceed the limit of locked memory, Open fails and doctor says so, and only then.
+func TestLockedMemory(t *testing.T) {
+	labtest.RequireXDP(t)
+	if _, err := exec.LookPath("setpriv"); err != nil {
+		t.Skip("setpriv(1) is not installed")
+	}
+	var limit unix.Rlimit
+	must(t, unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit))
+	l := labtest.New(t, lab.Options{Queues: 2})
+	for _, tt := range []struct {
+		ia   string
+		kib  int
+		want string
+	}{
+		{"xdp:veth0 queues=1", 8 << 10, "refused, doctor error"},
+		{"xdp:veth0", 20 << 10, "refused, doctor error"},
+		{"xdp:veth0 queues=1", 20 << 10, "opened, doctor ok"},
+		{"xdp:veth0", 40 << 10, "opened, doctor ok"},
+	} {
+		if uint64(tt.kib)<<10 > limit.Max {
+			t.Logf("%s: the limit of locked memory cannot be raised to %d KiB here", tt.ia, tt.kib)
+			continue
+		}
+		cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", `ulimit -l "$1" && exec setpriv --bounding-set -ipc_lock "$0" -test.run='^TestOpenInGroup$'`,
+			os.Args[0], strconv.Itoa(tt.kib))
+		cmd.Env = append(os.Environ(), "DOCTOR_CHECK=memlock", "DOCTOR_GROUP_IA="+tt.ia)
+		var out bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &out
+		child, err := l.Start(lab.A, cmd)
+		must(t, err)
+		if err := child.Wait(); err != nil || !strings.Contains(out.String(), tt.want) {
+			t.Errorf("%s, %d KiB: %v, want %q in:\n%s", tt.ia, tt.kib, err, tt.want, out.String())
+		}
+	}
+}
+
+// TestOpenInGroup is a process of TestMemoryLimit and TestLockedMemory.
 func TestOpenInGroup(t *testing.T) {
 	ia := os.Getenv("DOCTOR_GROUP_IA")
 	if ia == "" {
-		t.Skip("it is a process of TestMemoryLimit")
+		t.Skip("it is a process of TestMemoryLimit and TestLockedMemory")
 	}
 	r, err := doctor.Examine(t.Context(), doctor.Target{IA: ia})
 	must(t, err)
 	says := "ok"
 	for _, f := range r.Findings {
-		if f.Check == "memory-limit" {
+		if f.Check == os.Getenv("DOCTOR_CHECK") {
 			says = f.Severity.String()
 			fmt.Println(f.Found)
 		}

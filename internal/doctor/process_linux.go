@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -125,13 +126,25 @@ func checkMemlock(_ context.Context, x *exam) []Finding {
 		return warning("the limit of locked memory cannot be read: "+err.Error(), "",
 			"look at it in the shell that starts the program", "ulimit -l")
 	}
-	return memlockFinding(limit.Cur, x.queues())
+	queues, need, err := xdp.LockedMemory(x.name(), x.options())
+	if err != nil {
+		return nil // the check of the queues says so
+	}
+	return memlockFinding(limit.Cur, queues, uint64(need))
 }
 
-// memlockFinding compares the limit of locked memory in bytes with the frames of all queues.
-func memlockFinding(limit uint64, queues int) []Finding {
+// options returns the options with which the adapter opens the interface.
+func (x *exam) options() xdp.Options {
 	o := xdp.DefaultOptions()
-	need := uint64(queues) * uint64(o.Frames*o.FrameSize)
+	o.Port, o.Queues, o.Mode = x.Port, x.maxQueues, xdp.Mode(cmp.Or(x.mode, string(xdp.Auto)))
+	if o.Mode == xdp.Auto && x.features.known && !x.features.has(featureNative) {
+		o.Mode = xdp.Generic
+	}
+	return o
+}
+
+// memlockFinding compares the limit of locked memory in bytes with what the queues need.
+func memlockFinding(limit uint64, queues int, need uint64) []Finding {
 	if limit >= need {
 		return ok("%s of memory may be locked, %s are needed", mebibytes(limit), mebibytes(need))
 	}
@@ -143,9 +156,7 @@ func memlockFinding(limit uint64, queues int) []Finding {
 
 // checkMemoryLimit asks the code that opens the interface whether the memory of this process's control group suffices.
 func checkMemoryLimit(_ context.Context, x *exam) []Finding {
-	o := xdp.DefaultOptions()
-	o.Queues = x.maxQueues
-	if err := xdp.CheckMemory(x.name(), o); err != nil {
+	if err := xdp.CheckMemory(x.name(), x.options()); err != nil {
 		return failure(strings.TrimPrefix(err.Error(), "xdp: "), "The adapter does not open.", "do what this says", "")
 	}
 	return nil
