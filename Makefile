@@ -99,7 +99,7 @@ api: ## api/VERSION.txt: what the public packages export, at a release (VERSION=
 	go run ./internal/checks/api -write api/$(VERSION).txt
 
 .PHONY: cross
-cross: $(LANE) ## builds for arm64, and for macOS what runs anywhere
+cross: $(LANE) ## builds for arm64; go vet for macOS and Windows
 	@$(LANE) cross tools/cross.sh
 
 .PHONY: race

@@ -175,3 +175,8 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// tagged returns the packet with an 802.1Q tag.
+func tagged(packet []byte, tci uint16) []byte {
+	return slices.Insert(slices.Clone(packet), ethType, 0x81, 0, byte(tci>>8), byte(tci))
+}

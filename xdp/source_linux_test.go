@@ -2,7 +2,6 @@ package xdp
 
 import (
 	"net/netip"
-	"slices"
 	"testing"
 
 	"github.com/datxdp/datxdp/link"
@@ -42,11 +41,6 @@ func TestSource(t *testing.T) {
 			t.Errorf("%+v: %v of a frame that was freed", tc, got)
 		}
 	}
-}
-
-// tagged returns the packet with an 802.1Q tag.
-func tagged(packet []byte, tci uint16) []byte {
-	return slices.Insert(slices.Clone(packet), ethType, 0x81, 0, byte(tci>>8), byte(tci))
 }
 
 // BenchmarkSource measures a comparison of a packet's source with the expected address.

@@ -10,21 +10,6 @@ import (
 	"testing"
 )
 
-// write makes a file with a mode, whatever the umask is.
-func write(t testing.TB, name, text string, mode os.FileMode) string {
-	t.Helper()
-	if !filepath.IsAbs(name) {
-		name = filepath.Join(t.TempDir(), name)
-	}
-	if err := os.WriteFile(name, []byte(text), mode); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(name, mode); err != nil {
-		t.Fatal(err)
-	}
-	return name
-}
-
 // TestModes: a key file is for its user alone. The file of peers may be read by all if it has no secrets.
 func TestModes(t *testing.T) {
 	for _, mode := range []os.FileMode{0o400, 0o600, 0o700} {

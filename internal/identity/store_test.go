@@ -234,3 +234,18 @@ func TestNewKeysAreNoPublicKeys(t *testing.T) {
 		}
 	}
 }
+
+// write makes a file with a mode, whatever the umask is.
+func write(t testing.TB, name, text string, mode os.FileMode) string {
+	t.Helper()
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(t.TempDir(), name)
+	}
+	if err := os.WriteFile(name, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(name, mode); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
