@@ -102,6 +102,10 @@ func (c *channels) most() int    { return max(c.receive(), int(c.maxRx+c.maxComb
 // toOpen returns the number of queues to open: the requested number, or all receive queues if that is 0.
 func (c *channels) toOpen(name string, asked int) (int, error) {
 	rx, tx := c.receive(), int(c.tx+c.combined)
+	if rx == 0 {
+		return 0, fmt.Errorf("xdp: %s has no receive queue, as a tap has none until a program serves it: start that program, or see ethtool -l %s: %w",
+			name, name, link.ErrUnsupported)
+	}
 	n := rx
 	if asked > 0 {
 		n = asked

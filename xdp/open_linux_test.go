@@ -157,3 +157,15 @@ func TestProgramRefused(t *testing.T) {
 		}
 	}
 }
+
+// An interface may have no receive queue: a tap has none until a program serves it.
+func TestOpenWithoutQueues(t *testing.T) {
+	l := newLab(t, 1500, 1)
+	onSide(t, l, lab.A, func() error {
+		d, err := open(lab.Interface, &fakeNIC{first: channels{maxCombined: 1}}, small())
+		if d != nil || !errors.Is(err, link.ErrUnsupported) || !strings.Contains(err.Error(), "no receive queue") {
+			t.Errorf("%v, %v; want an error that names the queues", d, err)
+		}
+		return nil
+	})
+}

@@ -24,6 +24,10 @@ func withEthtool(ask func(*ethtool.Ethtool) []Finding) []Finding {
 func checkQueues(_ context.Context, x *exam) []Finding {
 	c := x.channels
 	rx, tx := x.queues(), int(c.TxCount+c.CombinedCount)
+	if rx == 0 {
+		return failure(x.name()+" has no receive queue", "A tap, for example, has none until a program serves it.",
+			"start the program that serves it, or look at its queues", fmt.Sprintf("ethtool -l %s", x.name()))
+	}
 	if rx > tx {
 		return failure(fmt.Sprintf("%s receives on %s and sends on %d", x.name(), plural(rx, "queue"), tx),
 			"An adapter needs a queue to send on for each that it receives on.", "make them equal",
