@@ -73,3 +73,21 @@ func (a *asker) get(f flow, index int, flags uint32) (kernelRoute, error) {
 	}
 	return parseRoute(answers[0])
 }
+
+// actions returns the action of each rule of a family, in the order of the kernel's list. The rules of netlink.Handle
+// have none. It returns nil without an asker, or if the kernel does not answer.
+//
+// System calls: sendto, recvfrom (netlink).
+func (a *asker) actions(family int) (all []uint8) {
+	if a == nil {
+		return nil
+	}
+	req := nl.NewNetlinkRequest(syscall.RTM_GETRULE, syscall.NLM_F_DUMP)
+	req.Sockets = a.sockets
+	req.AddData(nl.NewIfInfomsg(family))
+	rules, _ := req.Execute(syscall.NETLINK_ROUTE, syscall.RTM_NEWRULE)
+	for _, r := range rules {
+		all = append(all, nl.DeserializeRtMsg(r).Type)
+	}
+	return all
+}

@@ -67,7 +67,7 @@ func (p *prefixes) add(dst netip.Prefix, g gateway) {
 //
 // System calls: sendto, recvfrom (netlink).
 func (t *Table) readPrefixes() error {
-	f, err := readFIB(t.handle, scope{device: t.Interface().Name, vrf: t.vrf()}, t.gatewayOf)
+	f, err := readFIB(t.handle, t.asker, scope{device: t.Interface().Name, vrf: t.vrf()}, t.gatewayOf)
 	if err != nil {
 		return fmt.Errorf("route: routes through %s: %w", t.Interface().Name, err)
 	}

@@ -262,7 +262,7 @@ func (r *Reach) readRoutes() error {
 		const noNeighbours = syscall.IFF_NOARP | syscall.IFF_LOOPBACK | syscall.IFF_POINTOPOINT
 		devices[l.Attrs().Index] = device{direct: l.Attrs().RawFlags&noNeighbours != 0, mtu: l.Attrs().MTU}
 	}
-	f, err := readFIB(r.handle, scope{}, func(route *netlink.Route) (gateway, bool) { return reachOf(route, devices), true })
+	f, err := readFIB(r.handle, nil, scope{}, func(route *netlink.Route) (gateway, bool) { return reachOf(route, devices), true })
 	if err != nil {
 		return fmt.Errorf("route: %w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"syscall"
 
 	"github.com/vishvananda/netlink"
@@ -26,8 +27,9 @@ type rule struct {
 	from, to peers
 	invert   bool
 	table    *prefixes
-	shortest int // routes with a shorter prefix are ignored (suppress_prefixlength)
-	jump     int // index of the rule with which the search continues; 0 for none
+	shortest int  // routes with a shorter prefix are ignored (suppress_prefixlength)
+	jump     int  // index of the rule with which the search continues; 0 for none
+	refuses  bool // the rule refuses packets: unreachable, prohibit or blackhole
 }
 
 // peers are the sources or destinations that a rule selects. The zero value selects all.
@@ -50,6 +52,9 @@ func (f *fib) find(to flow) (g gateway, ok bool) {
 		r := &rules[i]
 		if !r.matches(to) {
 			continue
+		}
+		if r.refuses {
+			return gateway{refuses: true}, true
 		}
 		if r.jump > 0 {
 			i = r.jump - 1
@@ -83,7 +88,7 @@ type scope struct {
 // readFIB reads the kernel's rules, and the routes for which gatewayOf returns true.
 //
 // System calls: sendto, recvfrom (netlink).
-func readFIB(h *netlink.Handle, s scope, gatewayOf func(*netlink.Route) (gateway, bool)) (*fib, error) {
+func readFIB(h *netlink.Handle, a *asker, s scope, gatewayOf func(*netlink.Route) (gateway, bool)) (*fib, error) {
 	s.user = uint32(os.Geteuid())
 	f := &fib{}
 	for _, family := range []struct {
@@ -94,14 +99,14 @@ func readFIB(h *netlink.Handle, s scope, gatewayOf func(*netlink.Route) (gateway
 		if err != nil {
 			return nil, fmt.Errorf("list routes: %w", err)
 		}
-		*family.rules = s.rules(listRules(h, family.number), tables)
+		*family.rules = s.rules(listRules(h, a, family.number), tables)
 	}
 	return f, nil
 }
 
-// listRules lists the rules of a family. A kernel without rules (CONFIG_IP_MULTIPLE_TABLES) behaves as with the default
-// ones.
-func listRules(h *netlink.Handle, family int) []netlink.Rule {
+// listRules lists the rules of a family, with the action of each in Type. A kernel without rules
+// (CONFIG_IP_MULTIPLE_TABLES) behaves as with the default ones.
+func listRules(h *netlink.Handle, a *asker, family int) []netlink.Rule {
 	list, err := h.RuleList(family)
 	if err != nil && len(list) == 0 {
 		for _, table := range []int{syscall.RT_TABLE_LOCAL, syscall.RT_TABLE_MAIN, syscall.RT_TABLE_DEFAULT} {
@@ -110,10 +115,15 @@ func listRules(h *netlink.Handle, family int) []netlink.Rule {
 			list = append(list, *r)
 		}
 	}
+	if actions := a.actions(family); len(actions) == len(list) { // else the kernel reports a change, and all is read again
+		for i := range list {
+			list[i].Type = actions[i]
+		}
+	}
 	return list
 }
 
-// rules returns the rules that can match. It leaves out rules whose table has no routes.
+// rules returns the rules that can match. It leaves out rules whose table has no routes, and those without an action.
 func (s scope) rules(list []netlink.Rule, tables map[int]*prefixes) (all []rule) {
 	for i := range list {
 		if r, ok := s.rule(&list[i], tables); ok {
@@ -134,6 +144,12 @@ func (s scope) rules(list []netlink.Rule, tables map[int]*prefixes) (all []rule)
 	return all
 }
 
+// actionNop is the action of a rule that does nothing (FR_ACT_NOP of linux/fib_rules.h), as a rule whose goto has no
+// target. refusals are the actions that refuse packets; they have the numbers of such routes.
+const actionNop = 3
+
+var refusals = []uint8{syscall.RTN_BLACKHOLE, syscall.RTN_UNREACHABLE, syscall.RTN_PROHIBIT}
+
 // rule converts one rule; ok is false if it cannot match or has no routes. jump of the result is a priority.
 func (s scope) rule(from *netlink.Rule, tables map[int]*prefixes) (r rule, ok bool) {
 	table := from.Table
@@ -141,8 +157,9 @@ func (s scope) rule(from *netlink.Rule, tables map[int]*prefixes) (r rule, ok bo
 		table = s.vrf // a rule of l3mdev
 	}
 	r = rule{priority: from.Priority, from: peersOf(from.Src, from.Sport), to: peersOf(from.Dst, from.Dport),
-		invert: from.Invert, table: tables[table], shortest: from.SuppressPrefixlen + 1, jump: max(from.Goto, 0)}
-	if r.table == nil && r.jump == 0 {
+		invert: from.Invert, table: tables[table], shortest: from.SuppressPrefixlen + 1, jump: max(from.Goto, 0),
+		refuses: slices.Contains(refusals, from.Type)}
+	if r.table == nil && r.jump == 0 && !r.refuses || from.Type == actionNop {
 		return r, false
 	}
 	if !s.selects(from) {

@@ -148,6 +148,40 @@ func TestRulesAgreeWithTheKernel(t *testing.T) {
 			w.rule(100, func(r *netlink.Rule, _ int) { r.Table, r.Goto = 0, 300 })
 			w.rule(200, func(r *netlink.Rule, _ int) {})
 		},
+		"unreachable": func(w *ruleWorld) {
+			w.rule(100, func(r *netlink.Rule, family int) { from(r, family); r.Table, r.Type = 0, syscall.RTN_UNREACHABLE })
+		},
+		"prohibit to": func(w *ruleWorld) {
+			w.rule(100, func(r *netlink.Rule, family int) {
+				r.Dst = of(family, "192.0.2.64/26", "2001:db8::77/128")
+				r.Table, r.Type = 0, syscall.RTN_PROHIBIT
+			})
+		},
+		"blackhole for a port": func(w *ruleWorld) {
+			w.rule(100, func(r *netlink.Rule, _ int) { r.Dport, r.Table, r.Type = ports(17473, 17473), 0, syscall.RTN_BLACKHOLE })
+		},
+		"unreachable for another user": func(w *ruleWorld) {
+			w.rule(100, func(r *netlink.Rule, _ int) {
+				r.UIDRange, r.Table, r.Type = netlink.NewRuleUIDRange(1, 1000), 0, syscall.RTN_UNREACHABLE
+			})
+		},
+		"unreachable unless from": func(w *ruleWorld) {
+			w.rule(100, func(r *netlink.Rule, family int) {
+				from(r, family)
+				r.Invert, r.Table, r.Type = true, 0, syscall.RTN_UNREACHABLE
+			})
+		},
+		"no action": func(w *ruleWorld) {
+			w.rule(100, func(r *netlink.Rule, _ int) { r.Table, r.Type = 0, actionNop })
+		},
+		"goto past unreachable": func(w *ruleWorld) {
+			w.rule(300, func(r *netlink.Rule, _ int) {})
+			w.rule(100, func(r *netlink.Rule, family int) {
+				r.Dst = of(family, "192.0.2.64/26", "2001:db8::77/128")
+				r.Table, r.Goto = 0, 300
+			})
+			w.rule(200, func(r *netlink.Rule, _ int) { r.Table, r.Type = 0, syscall.RTN_UNREACHABLE })
+		},
 		"throw": func(w *ruleWorld) {
 			w.route("192.0.2.1/32", "", ruleTable, syscall.RTN_THROW)
 			w.route("2001:db8::1/128", "", ruleTable, syscall.RTN_THROW)
