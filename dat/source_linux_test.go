@@ -1,6 +1,7 @@
 package dat
 
 import (
+	"errors"
 	"net/netip"
 	"testing"
 
@@ -29,6 +30,56 @@ func TestAcceptLeavesFromTheDialledAddress(t *testing.T) {
 		t.Run(b.addr.String(), func(t *testing.T) {
 			a.t, b.t = t, t
 			proves(pair(a, b, nil))
+		})
+	}
+}
+
+// A connection request leaves from the address that the kernel takes for the destination, whichever address of the
+// interface comes first. Here the peer has a route to no other one. The first case has networks of IPv4, and the second
+// networks of IPv6, of which the kernel lists the latest first.
+func TestConnectLeavesFromTheKernelsChoice(t *testing.T) {
+	labtest.RequireXDP(t)
+	prefix := netip.MustParsePrefix
+	for name, tc := range map[string]struct {
+		removed, added [2][]netip.Prefix // by side
+		to, from       string
+	}{
+		"IPv4": {
+			removed: [2][]netip.Prefix{lab.B: {prefix("10.73.0.2/24")}},
+			added:   [2][]netip.Prefix{{prefix("10.88.0.1/24")}, {prefix("10.88.0.2/24")}},
+			to:      "10.88.0.2", from: "10.88.0.1",
+		},
+		"IPv6": {
+			removed: [2][]netip.Prefix{{prefix("10.73.0.1/24")}, {prefix("10.73.0.2/24")}},
+			added:   [2][]netip.Prefix{{prefix("fd88::1/64")}},
+			to:      "fd73::2", from: "fd73::1",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := xdpNet{labtest.New(t, lab.Options{})}
+			for _, side := range []lab.Side{lab.A, lab.B} {
+				ok(t, n.Do(side, func() (err error) {
+					for _, p := range tc.added[side] {
+						err = errors.Join(err, labtest.AddAddress(lab.Interface, p))
+					}
+					for _, p := range tc.removed[side] {
+						err = errors.Join(err, labtest.RemoveAddress(lab.Interface, p))
+					}
+					return err
+				}))
+			}
+			a, b := newHost(t, n, 0, Options{}), newHost(t, n, 1, Options{})
+			b.listen(testQual, 8)
+			b.addr = netip.MustParseAddr(tc.to)
+			x, y := a.point(nil), b.point(nil)
+			x.dial(b, nil)
+			cr := b.request(t)
+			if q, err := cr.Query(); err != nil || q.RemoteAddress != netip.MustParseAddr(tc.from) {
+				t.Errorf("the request is from %v, %v, want %s", q.RemoteAddress, err, tc.from)
+			}
+			ok(t, cr.Accept(y.EP, nil))
+			x.expect(EventEstablished)
+			y.expect(EventEstablished)
 		})
 	}
 }

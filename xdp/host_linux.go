@@ -9,6 +9,7 @@ import (
 type host struct {
 	mac    [6]byte
 	local  netip.AddrPort
+	pinned bool         // the opener has named the address of local
 	served *servedAddrs // the addresses of the interface; local comes first
 	mtu    int
 	router router
@@ -19,16 +20,21 @@ func (h *host) owns(a netip.Addr) bool { return h.served.now.Load().owns(a) }
 
 // source chooses a source address of dst's family for packets to dst. The order of preference is:
 //
-//   - the device's own address
+//   - the device's own address, if it is pinned
 //   - the source address that the kernel prefers, if the device serves it
+//   - the device's own address
 //   - the served address that has the longest common prefix with dst (RFC 6724 §5, rule 8)
 //   - the zero Addr, if the device serves no address of this family
 func (h *host) source(dst, preferred netip.Addr) (best netip.Addr) {
-	if h.local.Addr().Is4() == dst.Is4() {
-		return h.local.Addr()
-	}
-	if h.owns(preferred) {
+	own := h.local.Addr()
+	sameFamily := own.Is4() == dst.Is4()
+	switch {
+	case sameFamily && h.pinned:
+		return own
+	case preferred.IsValid() && preferred.Is4() == dst.Is4() && h.owns(preferred):
 		return preferred
+	case sameFamily:
+		return own
 	}
 	for _, a := range h.served.now.Load().addrs {
 		if a.Is4() == dst.Is4() && (!best.IsValid() || commonBits(a, dst) > commonBits(best, dst)) {
@@ -36,6 +42,21 @@ func (h *host) source(dst, preferred netip.Addr) (best netip.Addr) {
 		}
 	}
 	return best
+}
+
+// choice reports whether the kernel's choice matters for the source of packets to dst: the device serves several
+// addresses of its family.
+func (h *host) choice(dst netip.Addr) bool {
+	if h.pinned && h.local.Addr().Is4() == dst.Is4() {
+		return false
+	}
+	n := 0
+	for _, a := range h.served.now.Load().addrs {
+		if a.Is4() == dst.Is4() {
+			n++
+		}
+	}
+	return n > 1
 }
 
 // commonBits returns the length in bits of the common prefix of two addresses of one family.

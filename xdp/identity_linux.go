@@ -26,7 +26,8 @@ func (d *Device) identify(o *Options) (h host, err error) {
 	}
 	d.local, d.mtu = local, min(now.MTU, maxPacket)
 	d.served.now.Store(newServed(local, nil, now.Addrs))
-	return host{mac: now.MAC, local: netip.AddrPortFrom(local, o.Port), served: &d.served, mtu: d.mtu, router: routes{d.routes}}, nil
+	return host{mac: now.MAC, local: netip.AddrPortFrom(local, o.Port), pinned: o.Addr.IsValid(), served: &d.served, mtu: d.mtu,
+		router: routes{d.routes}}, nil
 }
 
 // takePorts binds the guards of all addresses. An address whose port another program has is not served, unless it is the
