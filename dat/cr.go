@@ -165,7 +165,7 @@ func (c *CR) mayAccept(ep *EP, call epCall, private []byte) error {
 // the requester, the connection ends at once. mu and ep.mu are held.
 func (c *CR) connectEP(ep *EP, private []byte) (logLine, error) {
 	d, path, unreachable := c.resolve() // the last check, because a later one would have to free the path
-	peer := remote{addr: c.req.From.Addr(), port: c.req.Port, qual: c.req.Qual, key: c.req.PeerKey, own: c.req.OwnKey, name: c.req.PeerName}
+	peer := remote{addr: c.req.From.Addr(), local: c.req.To, port: c.req.Port, qual: c.req.Qual, key: c.req.PeerKey, own: c.req.OwnKey, name: c.req.PeerName}
 	err := ep.startConnection(d, peer, func(e *wire.Engine) error {
 		if unreachable != nil {
 			return e.AcceptUnreachable(c.req, ep.conn, ep.completions(d))

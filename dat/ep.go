@@ -35,9 +35,10 @@ type EP struct {
 // of the peer; a peer with a shared secret has no key.
 type remote struct {
 	addr  netip.Addr
-	port  uint64 // active side: the requested connection qualifier; passive side: the peer's port qualifier
-	qual  uint64 // both sides: the requested connection qualifier
-	udp   uint16 // UDP port of the peer if the consumer has named it, otherwise 0
+	local netip.Addr // address of this host that the peer sees; not valid if the link has one address
+	port  uint64     // active side: the requested connection qualifier; passive side: the peer's port qualifier
+	qual  uint64     // both sides: the requested connection qualifier
+	udp   uint16     // UDP port of the peer if the consumer has named it, otherwise 0
 	flags ConnectFlags
 	key   PublicKey // of the peer
 	own   PublicKey // of this host

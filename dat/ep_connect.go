@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/datxdp/datxdp/link"
 	"github.com/datxdp/datxdp/wire"
 )
 
@@ -146,6 +147,9 @@ func (ep *EP) dial(peer remote, timeout time.Duration, private []byte) error {
 	path, err := d.link.Resolve(netip.AddrPortFrom(peer.addr, ep.ia.udpPort(peer)), uint16(ep.port))
 	if err != nil {
 		return datError(err)
+	}
+	if o, ok := d.link.(link.Originator); ok {
+		peer.local = o.Origin(path)
 	}
 	dial := wire.Dial{Path: path, Host: peer.addr, Qual: peer.port, Port: ep.port, Timeout: timeout, Private: private,
 		Completions: ep.completions(d), Requester: requester}

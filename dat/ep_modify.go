@@ -4,8 +4,10 @@ import "net/netip"
 
 // EPParam are the parameters of an endpoint (DAT_EP_PARAM).
 type EPParam struct {
-	IA           *IA
-	State        EPState
+	IA    *IA
+	State EPState
+	// LocalAddress is the address of this host that the peer sees. While there is neither a connection nor an attempt to
+	// connect, it is the adapter's address.
 	LocalAddress netip.Addr
 	LocalPort    uint64 // port qualifier, which the peer's CR shows
 	// RemoteAddress and RemotePort are zero while there is neither a connection nor an attempt to connect. On the
@@ -97,14 +99,20 @@ func (ep *EP) Query() (EPParam, error) {
 func (ep *EP) param() EPParam {
 	p := EPParam{IA: ep.ia, State: ep.State(), LocalAddress: ep.ia.a.address(), LocalPort: ep.port, PZ: ep.pz,
 		RecvEVD: ep.recv, RequestEVD: ep.request, ConnectEVD: ep.connect, SRQ: ep.srq, Attr: ep.attr}
+	local := netip.Addr{}
 	switch h := ep.holder.Load(); {
 	case !remoteDefined.has(p.State):
 	case h != nil && h.cr != nil:
+		local = h.cr.req.To
 		p.RemoteAddress, p.RemotePort = h.cr.req.From.Addr(), h.cr.req.Port
 		p.PeerKey, p.PeerName, p.OwnKey = h.cr.req.PeerKey, h.cr.req.PeerName, h.cr.req.OwnKey
 	default:
+		local = ep.remote.local
 		p.RemoteAddress, p.RemotePort = ep.remote.addr, ep.remote.port
 		p.PeerKey, p.PeerName, p.OwnKey = ep.remote.peerKey(), ep.remote.name, ep.remote.own
+	}
+	if local.IsValid() {
+		p.LocalAddress = local
 	}
 	return p
 }

@@ -80,6 +80,11 @@ func TestConnectLeavesFromTheKernelsChoice(t *testing.T) {
 			ok(t, cr.Accept(y.EP, nil))
 			x.expect(EventEstablished)
 			y.expect(EventEstablished)
+			for p, want := range map[*point]string{x: tc.from, y: tc.to} {
+				if q := must(p.Query())(t); q.LocalAddress.String() != want {
+					t.Errorf("LocalAddress is %v, want %s", q.LocalAddress, want)
+				}
+			}
 		})
 	}
 }

@@ -164,7 +164,7 @@ func (c *Conn) establish(ctx context.Context, how dat.ConnectConfig) (err error)
 		return setupError(err)
 	}
 	if p, err := c.ep.Query(); err == nil {
-		c.local.Port = int(uint16(p.LocalPort)) // as the peer sees it
+		c.local = net.TCPAddrFromAddrPort(netip.AddrPortFrom(p.LocalAddress, uint16(p.LocalPort))) // as the peer sees it
 	}
 	defer context.AfterFunc(ctx, func() {
 		c.mu.Lock()

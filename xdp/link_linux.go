@@ -118,6 +118,15 @@ func (s *Socket) sourceFor(to netip.AddrPort) netip.Addr {
 	return s.source(to.Addr(), preferred)
 }
 
+// Origin implements link.Originator.
+func (s *Socket) Origin(id link.Path) netip.Addr {
+	p := s.paths.Get(id)
+	if p == nil {
+		return netip.Addr{}
+	}
+	return sourceOf(p.template[ethSize:p.size])
+}
+
 // Release implements link.Link.
 func (s *Socket) Release(id link.Path) {
 	if p := s.paths.Remove(id); p != nil {

@@ -51,8 +51,9 @@ type grants struct {
 }
 
 var (
-	_ link.Link     = (*Socket)(nil)
-	_ link.Reporter = (*Socket)(nil)
+	_ link.Link       = (*Socket)(nil)
+	_ link.Reporter   = (*Socket)(nil)
+	_ link.Originator = (*Socket)(nil)
 )
 
 // Values of stall: why the tx ring still holds slots that only a system call transmits.

@@ -7,12 +7,14 @@ import (
 )
 
 var (
-	_ link.Reporter = (*Capture)(nil)
-	_ link.Reporter = (*Impaired)(nil)
-	_ link.Grouper  = (*Capture)(nil)
-	_ link.Grouper  = (*Impaired)(nil)
-	_ link.Shedder  = (*Capture)(nil)
-	_ link.Shedder  = (*Impaired)(nil)
+	_ link.Reporter   = (*Capture)(nil)
+	_ link.Reporter   = (*Impaired)(nil)
+	_ link.Originator = (*Capture)(nil)
+	_ link.Originator = (*Impaired)(nil)
+	_ link.Grouper    = (*Capture)(nil)
+	_ link.Grouper    = (*Impaired)(nil)
+	_ link.Shedder    = (*Capture)(nil)
+	_ link.Shedder    = (*Impaired)(nil)
 )
 
 // Refused implements link.Reporter.
@@ -26,6 +28,12 @@ func (t *Impaired) Refused(to []link.Report) int { return refused(t.Link, to) }
 
 // Destination implements link.Reporter.
 func (t *Impaired) Destination(p link.Path) netip.AddrPort { return destination(t.Link, p) }
+
+// Origin implements link.Originator.
+func (c *Capture) Origin(p link.Path) netip.Addr { return origin(c.Link, p) }
+
+// Origin implements link.Originator.
+func (t *Impaired) Origin(p link.Path) netip.Addr { return origin(t.Link, p) }
 
 // SendSingly implements link.Grouper.
 func (c *Capture) SendSingly(p link.Path) { sendSingly(c.Link, p) }
@@ -52,6 +60,14 @@ func destination(below link.Link, p link.Path) netip.AddrPort {
 		return r.Destination(p)
 	}
 	return netip.AddrPort{}
+}
+
+// origin forwards the call to the link below. A link that is no link.Originator has one address.
+func origin(below link.Link, p link.Path) netip.Addr {
+	if o, ok := below.(link.Originator); ok {
+		return o.Origin(p)
+	}
+	return below.Local().Addr()
 }
 
 func sendSingly(below link.Link, p link.Path) {
