@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"strconv"
 	"sync"
 	"syscall"
 
@@ -37,13 +38,14 @@ var fromLoopback = []unix.SockFilter{
 	{Code: unix.BPF_RET | unix.BPF_K, K: 0},
 }
 
-// openGuard binds a guard to an address of an interface.
+// openGuard binds a guard to an address of an interface. The zone of a link-local address is the index, because package
+// net keeps the indices of names for a minute, in which an interface may be replaced by another with its name.
 //
 // System calls: socket, setsockopt, bind.
-func openGuard(at netip.AddrPort, ifname string) (*guard, error) {
+func openGuard(at netip.AddrPort, ifindex int) (*guard, error) {
 	g := &guard{addr: at.Addr(), fd: -1}
 	if g.addr.IsLinkLocalUnicast() && g.addr.Is6() {
-		at = netip.AddrPortFrom(g.addr.WithZone(ifname), at.Port())
+		at = netip.AddrPortFrom(g.addr.WithZone(strconv.Itoa(ifindex)), at.Port())
 	}
 	lc := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) (err error) {
 		refused := raw.Control(func(fd uintptr) { err = prepareGuard(int(fd), g.addr) })

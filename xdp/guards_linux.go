@@ -37,7 +37,7 @@ func (g *guards) start(s *Socket, size int) {
 // guard opens the guards of new addresses, and closes those of addresses that are not served any more. It returns s with
 // the guards and without the addresses whose port another program has. The device's own address, the first one, keeps its
 // guard.
-func (g *guards) guard(s *served, port uint16, ifname string) *served {
+func (g *guards) guard(s *served, port uint16, ifindex int) *served {
 	for a, one := range g.open {
 		if !slices.Contains(s.addrs, a) {
 			_ = one.close() // it has nothing to flush
@@ -48,9 +48,9 @@ func (g *guards) guard(s *served, port uint16, ifname string) *served {
 		if g.open[a] != nil {
 			return false
 		}
-		one, err := openGuard(netip.AddrPortFrom(a, port), ifname)
+		one, err := openGuard(netip.AddrPortFrom(a, port), ifindex)
 		if err != nil {
-			s.taken = append(s.taken, a)
+			s.refuse(netip.AddrPortFrom(a, port), err)
 			return true
 		}
 		g.add(one)

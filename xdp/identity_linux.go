@@ -33,7 +33,7 @@ func (d *Device) identify(o *Options) (h host, err error) {
 // takePorts binds the guards of all addresses. An address whose port another program has is not served, unless it is the
 // device's own: then the device cannot be opened.
 func (d *Device) takePorts(h *host) error {
-	own, err := openGuard(h.local, d.name)
+	own, err := openGuard(h.local, d.ifindex)
 	if errors.Is(err, unix.EADDRINUSE) {
 		return d.explainPort(h.local, err)
 	}
@@ -41,7 +41,7 @@ func (d *Device) takePorts(h *host) error {
 		return fmt.Errorf("xdp: %s: %w", d.name, err)
 	}
 	d.guards.add(own)
-	d.served.now.Store(d.guards.guard(d.served.now.Load(), h.local.Port(), d.name))
+	d.served.now.Store(d.guards.guard(d.served.now.Load(), h.local.Port(), d.ifindex))
 	return nil
 }
 

@@ -92,7 +92,7 @@ func (s *Socket) route(from netip.Addr, to netip.AddrPort) (hop, netip.Addr, err
 		return h, from, err
 	}
 	if from = s.sourceFor(to); !from.IsValid() {
-		return nil, from, fmt.Errorf("xdp: %v: the interface had no address of this family when it was opened: %w", to.Addr(), link.ErrUnreachable)
+		return nil, from, fmt.Errorf("xdp: %v: the adapter serves no address of this family: %w", to.Addr(), link.ErrUnreachable)
 	}
 	h, err := s.router.Known(s.at(from), to)
 	if err != nil {

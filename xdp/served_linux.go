@@ -2,9 +2,12 @@ package xdp
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"sync/atomic"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/datxdp/datxdp/bpf"
 )
@@ -14,7 +17,7 @@ import (
 type served struct {
 	addrs     []netip.Addr // the device's own address comes first
 	missed    []netip.Addr // addresses beyond bpf.MaxAddresses
-	taken     []netip.Addr // addresses at which another program has the port
+	refused   []string     // addresses without a guard, and why
 	guards    map[netip.Addr]*guard
 	admission admission
 }
@@ -49,6 +52,17 @@ func newServed(local netip.Addr, was []netip.Addr, have []netip.Prefix) *served 
 	return s
 }
 
+// refuse notes an address at which no guard could be opened. An address that the interface has lost meanwhile is left out,
+// because the kernel reports that too.
+func (s *served) refuse(at netip.AddrPort, err error) {
+	switch {
+	case errors.Is(err, unix.EADDRINUSE):
+		s.refused = append(s.refused, fmt.Sprintf("the address %v is not served: another program has its UDP port %d", at.Addr(), at.Port()))
+	case !errors.Is(err, unix.EADDRNOTAVAIL):
+		s.refused = append(s.refused, fmt.Sprintf("the address %v is not served: %v", at.Addr(), err))
+	}
+}
+
 func (s *served) owns(a netip.Addr) bool { return slices.Contains(s.addrs, a) }
 
 // servedAddrs is the current served of a device, which its sockets share.
@@ -60,7 +74,7 @@ func (d *Device) follow(have []netip.Prefix) (*served, error) {
 	was := d.served.now.Load()
 	now := newServed(d.local, was.addrs, have)
 	err := d.ns.run(func() error {
-		now = d.guards.guard(now, d.sockets[0].local.Port(), d.Name())
+		now = d.guards.guard(now, d.sockets[0].local.Port(), d.ifindex)
 		return nil
 	})
 	d.served.now.Store(now)

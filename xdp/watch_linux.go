@@ -139,11 +139,20 @@ func (w *watch) interfaceChanged(now route.Interface) error {
 		w.changed(false, "the interface was renamed from %s to %s", was.Name, now.Name)
 	}
 	if now.MTU != was.MTU {
-		w.changed(false, "the MTU was changed from %d to %d; packets have at most %d bytes", was.MTU, now.MTU, min(now.MTU, w.d.mtu))
+		w.mtuChanged(was.MTU, now.MTU)
 	}
 	w.stateChanged(was, now)
 	w.addressesChanged(now)
 	return nil
+}
+
+// mtuChanged reports a change of the MTU. A connection never cuts its data into packets smaller than its first ones.
+func (w *watch) mtuChanged(was, now int) {
+	if now < smallestMTU {
+		w.changed(true, "the MTU was changed from %d to %d: open connections need %d, and their larger packets are lost until it is raised", was, now, smallestMTU)
+		return
+	}
+	w.changed(false, "the MTU was changed from %d to %d; packets have at most %d bytes", was, now, min(now, w.d.mtu))
 }
 
 // stateChanged reports changes of the carrier. When the carrier returns, it kicks the packets that waited for it.
@@ -190,10 +199,10 @@ func (w *watch) addressesChanged(now route.Interface) {
 	w.addrs = addrs
 }
 
-// missed reports addresses that are not served: because there are too many, or because another program has their port.
+// missed reports addresses that are not served: because there are too many, or because their port cannot be bound.
 func (w *watch) missed(s *served) {
-	for _, a := range s.taken {
-		w.changed(true, "the address %v is not served: another program has its UDP port %d", a, w.d.sockets[0].local.Port())
+	for _, why := range s.refused {
+		w.changed(true, "%s", why)
 	}
 	if n := len(s.missed); n > 0 {
 		w.changed(true, "the interface has more than %d addresses: %d are not served, such as %v", len(s.addrs), n, s.missed[0])
