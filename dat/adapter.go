@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -71,18 +72,47 @@ type closer interface {
 	io.Closer
 }
 
-// acquire returns the open adapter that is registered under key or an alias, and counts one more open of it. If no such
-// adapter is open, acquire calls openLinks, makes an adapter for the device that openLinks returns, and registers the
+// candidate is a key under which the adapter that is asked for may be open.
+type candidate struct {
+	key      string
+	sameName bool   // the key differs only in the port
+	mode     string // otherwise: the mode that is asked for; empty for any mode of AF_XDP
+}
+
+// suits reports whether an adapter that is open under the key is the one that is asked for.
+func (c *candidate) suits(a *adapter) bool {
+	mode := a.mode()
+	return c.sameName || mode == c.mode || c.mode == "" && mode != "udp"
+}
+
+// mode is the granted mode.
+func (a *adapter) mode() string { return a.drivers[0].link.Caps().Mode }
+
+// openHere returns the port and the mode of the adapter over AF_XDP that this process has open under a name of its device
+// in the namespace of the calling thread. The port is 0 if there is none.
+func openHere(device string) (port uint16, mode string) {
+	adaptersMu.Lock()
+	defer adaptersMu.Unlock()
+	for key, a := range adapters {
+		if strings.HasPrefix(key, device+"@"+namespace()+":") && a.mode() != "udp" {
+			return a.port, a.mode()
+		}
+	}
+	return 0, ""
+}
+
+// acquire returns the open adapter that is registered under key or another key that suits, and counts one more open of
+// it. If no such adapter is open, acquire calls openLinks, makes an adapter for the device that openLinks returns, and registers the
 // adapter. An adapter whose device has ended is not shared: its opens keep it until they are closed.
-func acquire(key string, o Options, openLinks func() (device, error), aliases ...string) (*adapter, error) {
+func acquire(key string, o Options, openLinks func() (device, error), others ...candidate) (*adapter, error) {
 	var dev device
 	defer func() { dev.logLine.emit() }()
 	adaptersMu.Lock()
 	defer adaptersMu.Unlock()
 	retireEnded()
-	for _, k := range append([]string{key}, aliases...) {
-		a := adapters[k]
-		if a == nil {
+	for _, c := range append([]candidate{{key: key, sameName: true}}, others...) {
+		a := adapters[c.key]
+		if a == nil || !c.suits(a) {
 			continue
 		}
 		if err := a.security.allows(o.Security); err != nil {

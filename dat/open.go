@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -152,23 +153,58 @@ func openDevice(name, description string, o Options) (*IA, error) {
 	}
 	o.ia = identity.Redact(name) // key= may have a key and not a file
 	o.PeerPort = cmp.Or(o.PeerPort, o.Port, DefaultPort)
-	key := func(port uint16) string { return fmt.Sprintf("%s@%s:%d", n.Device, namespace(), port) }
-	var aliases []string
-	if o.Port == 0 {
-		aliases = append(aliases, key(DefaultPort)) // an adapter that is open on the default port is used
-	}
-	a, err := acquire(key(o.Port), o, func() (device, error) {
+	key := func(device string, port uint16) string { return fmt.Sprintf("%s@%s:%d", device, namespace(), port) }
+	a, err := acquire(key(n.Device, o.Port), o, func() (device, error) {
 		dev, err := openLinks(n, o)
 		if err == nil && dev.links[0].Local().Port() == DefaultPort {
-			dev.key = key(DefaultPort)
+			dev.key = key(n.Device, DefaultPort)
 		}
 		return dev, err
-	}, aliases...)
+	}, sameDevice(n, o.Port, key)...)
 	if err != nil {
-		return nil, &openError{name, openStatus(err), err}
+		return nil, &openError{name, openStatus(err), explainBusy(n, err)}
 	}
 	return newIA(a, name, o)
 }
+
+// sameDevice returns the keys under which the device may be open, besides its own: with the default port, and with another
+// name of the interface.
+func sameDevice(n ianame.Name, port uint16, key func(device string, port uint16) string) (all []candidate) {
+	ports := []uint16{port}
+	if port == 0 {
+		all = append(all, candidate{key: key(n.Device, DefaultPort), sameName: true})
+		ports = []uint16{0, DefaultPort}
+	}
+	for _, device := range n.Others() {
+		for _, p := range ports {
+			all = append(all, candidate{key: key(device, p), mode: strings.TrimPrefix(n.Mode, "auto")})
+		}
+	}
+	return all
+}
+
+// explainBusy says how this process has an interface open that another open finds busy.
+func explainBusy(n ianame.Name, err error) error {
+	if !errors.Is(err, link.ErrBusy) {
+		return err
+	}
+	for _, device := range append(n.Others(), n.Device) {
+		if port, mode := openHere(device); port != 0 {
+			return &busyError{fmt.Sprintf("this process has the interface open as \"%s port=%d\", in %s mode: open it with this port and without another mode, or use kernel UDP beside it (udp:ADDRESS port=N)",
+				device, port, mode), err}
+		}
+	}
+	return err
+}
+
+// busyError is the reason why a device is busy, in place of the text of err.
+type busyError struct {
+	text string
+	err  error
+}
+
+func (e *busyError) Error() string { return e.text }
+func (e *busyError) Unwrap() error { return e.err }
 
 // openLinks opens the links of a device.
 func openLinks(n ianame.Name, o Options) (device, error) {

@@ -178,8 +178,31 @@ func TestOpenBusyInThisProcess(t *testing.T) {
 	a, b := newHosts(t, n, Options{})
 	x, y := pair(a, b, nil)
 	_, err := n.open(0, Options{Port: 17474})
-	explains(t, "xdp:veth0", err, ErrInsufficientResources)
+	explains(t, "xdp:veth0", err, ErrInsufficientResources, "this process has the interface open", "port=17473")
+	wants(t, "link error", err, link.ErrBusy)
 	proves(x, y)
+}
+
+// The names of an interface are one adapter, if they permit its mode.
+func TestOpenByAnotherName(t *testing.T) {
+	n := newXDP(t).(xdpNet)
+	open := func(name string) (ia *IA, err error) {
+		ok(t, n.Do(lab.A, func() error { ia, err = Open(name, Options{}); return nil }))
+		return ia, err
+	}
+	first, err := open("auto:veth0")
+	ok(t, err)
+	defer first.Close()
+	for _, name := range []string{"xdp:veth0", "xdp:veth0,copy", "auto:veth0,copy", "xdp:veth0 port=17473"} {
+		ia, err := open(name)
+		if err != nil || ia.a != first.a {
+			t.Errorf("%s is another adapter: %v", name, err)
+			continue
+		}
+		ok(t, ia.Close())
+	}
+	_, err = open("xdp:veth0,generic")
+	explains(t, "xdp:veth0,generic", err, ErrInsufficientResources, "auto:veth0 port=17473", "copy mode")
 }
 
 func TestForeignProgram(t *testing.T) {

@@ -75,6 +75,21 @@ func Parse(text string) (Name, error) {
 }
 
 // optionKey returns the name of an option.
+// Others returns the other values of Device that name the same interface, for XDP and Auto.
+func (n *Name) Others() (all []string) {
+	if n.Kind == UDP {
+		return nil
+	}
+	for _, kind := range []Kind{XDP, Auto} {
+		for _, mode := range []string{"", ",auto", ",zero-copy", ",copy", ",generic"} {
+			if device := string(kind) + ":" + n.Interface + mode; device != n.Device {
+				all = append(all, device)
+			}
+		}
+	}
+	return all
+}
+
 func optionKey(word string) string {
 	key, _, _ := strings.Cut(word, "=")
 	return key
