@@ -2,9 +2,10 @@ package stream
 
 import (
 	"context"
-	"io"
+	"errors"
 	"net/netip"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -42,7 +43,7 @@ func TestDeviceEnds(t *testing.T) {
 			if err := within(t, 20*time.Second, accepted); err == nil || !strings.Contains(err.Error(), e.reason) {
 				t.Errorf("Accept: %v", err)
 			}
-			if err := within(t, 20*time.Second, read); err == nil || err == io.EOF {
+			if err := within(t, 20*time.Second, read); !errors.Is(err, syscall.ENETDOWN) || !strings.Contains(err.Error(), e.reason) {
 				t.Errorf("Read: %v", err)
 			}
 			check(t, n.Do(lab.B, e.back))
