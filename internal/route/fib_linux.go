@@ -28,7 +28,22 @@ func (a *asker) routeTo(f flow, index int) (kernelRoute, error) {
 	r, err := a.get(f, index, 0)
 	r.mtu = entry.mtu
 	r.hops = []nextHop{configuredHop(entry.hops, r.hop())}
+	if err == nil && index != 0 && len(entry.hops) > 1 {
+		a.spread(f, &entry, &r)
+	}
 	return r, err
+}
+
+// spread replaces the hop of r by the one that the kernel takes for this flow, of those that the entry has through the same
+// interface. If a request names an interface, the kernel returns the first hop: it neither divides flows among the hops of
+// a multipath route by their weights, nor passes by one whose neighbour has failed (net.ipv4.fib_multipath_use_neigh).
+//
+// System calls: sendto, recvfrom (netlink).
+func (a *asker) spread(f flow, entry, r *kernelRoute) {
+	free, err := a.get(f, 0, 0)
+	if err == nil && free.hop().index == r.hop().index && slices.Contains(entry.hops, free.hop()) {
+		r.hops = []nextHop{free.hop()}
+	}
 }
 
 // configuredHop returns used if the entry has it, and otherwise the first hop of the entry through the interface of used.

@@ -3,6 +3,8 @@ package route
 import (
 	"net"
 	"net/netip"
+	"os"
+	"syscall"
 	"testing"
 
 	"github.com/vishvananda/netlink"
@@ -67,4 +69,54 @@ func TestForgedTooBigChangesNoRoute(t *testing.T) {
 	if got := reach.MTU(anyPort(netip.MustParseAddr("198.51.100.1"))); got != 0 {
 		t.Errorf("MTU without a route is %d, want 0", got)
 	}
+}
+
+// Flows are divided among the next hops of a multipath route as the kernel divides them, and pass by a next hop that does
+// not answer if the kernel does so (net.ipv4.fib_multipath_use_neigh).
+func TestFlowsSpreadOverNextHops(t *testing.T) {
+	w := newWorld(t)
+	dead := netip.MustParseAddr("10.73.0.101")
+	for prefix, gateways := range map[string][2]string{
+		"192.0.2.0/24":  {dead.String(), "10.73.0.102"},
+		"2001:db8::/64": {"fd73::101", "fd73::102"},
+	} {
+		r := &netlink.Route{Dst: ipNet(netip.MustParsePrefix(prefix))}
+		for _, gw := range gateways {
+			r.MultiPath = append(r.MultiPath, &netlink.NexthopInfo{LinkIndex: w.table.index, Gw: netip.MustParseAddr(gw).AsSlice()})
+		}
+		w.must(w.nl[lab.A].RouteAdd(r))
+		if used := w.gateways(netip.MustParsePrefix(prefix).Addr()); len(used) != 2 {
+			t.Errorf("64 destinations of %s are reached by way of %v", prefix, used)
+		}
+	}
+	w.on(lab.A, func() error {
+		return os.WriteFile("/proc/sys/net/ipv4/fib_multipath_use_neigh", []byte("1"), 0)
+	})
+	w.must(w.nl[lab.A].NeighSet(&netlink.Neigh{LinkIndex: w.table.index, IP: dead.AsSlice(), State: netlink.NUD_FAILED, Family: syscall.AF_INET}))
+	if used := w.gateways(netip.MustParseAddr("192.0.2.0")); len(used) != 1 || used[dead] > 0 {
+		t.Errorf("%v has failed, and destinations are reached by way of %v", dead, used)
+	}
+}
+
+// gateways counts the gateways to the 64 addresses after an address, and compares them with those of the kernel.
+func (w *world) gateways(dst netip.Addr) map[netip.Addr]int {
+	w.Helper()
+	used := make(map[netip.Addr]int)
+	for range 64 {
+		dst = dst.Next()
+		src := lab.A.Addr6()
+		if dst.Is4() {
+			src = lab.A.Addr4()
+		}
+		f := flow{anyPort(src), anyPort(dst)}
+		got, err := w.table.lookup(f)
+		w.must(err)
+		want, err := w.table.asker.get(f, 0, 0)
+		w.must(err)
+		if got.via != want.viaTo(dst) {
+			w.Errorf("%v: by %v, the kernel: by %v", f, got.via, want.viaTo(dst))
+		}
+		used[got.via]++
+	}
+	return used
 }
