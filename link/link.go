@@ -27,6 +27,10 @@ const (
 	// together take at most a quarter of what the link can have in transmission, because their destinations may hold
 	// them there; further ones are dropped and counted. Set in the first Buf of a packet. Send only.
 	Unconnected
+	// Single marks a packet that leaves by itself, and not in a group of packets (Caps.Group). Bridges of Linux pass a group
+	// whose packets are larger than the MTU behind them, so a packet in a group does not show which size passes. Set in
+	// the first Buf of a packet. Send only.
+	Single
 )
 
 // Buf is one part of a packet: a frame of the link, and the UDP payload in it.

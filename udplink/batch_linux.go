@@ -220,7 +220,7 @@ func (s *batch) load(b *link.Buf) bool {
 		if way == nil || b.Flags&link.Unconnected != 0 && !s.gate.passesUnconnected(len(b.Data)) || !s.gate.passes(way, len(b.Data)) {
 			return false
 		}
-		s.groups.add(b.Data, way, s.offload.segment)
+		s.groups.add(b.Data, way, s.offload.segment && b.Flags&link.Single == 0)
 		return true
 	}
 	name := s.sender(b.Frame)

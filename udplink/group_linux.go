@@ -63,7 +63,7 @@ type groupInfo struct {
 	packets int
 	size    int  // of each packet but the last one
 	bytes   int  // of all packets
-	closed  bool // the last packet is shorter
+	closed  bool // the last packet is shorter, or the only one leaves by itself
 }
 
 // segmentControl is the space in bytes for the control message with the size of the packets, on 64-bit machines.
@@ -79,11 +79,13 @@ func (g *groups) full() bool { return g.packets == maxBatch }
 
 func (g *groups) reset() { g.messages, g.packets = 0, 0 }
 
-// add appends a packet to the last group, or makes it a message of its own.
+// add appends a packet to the last group, or makes it a message of its own. Without segment, no other packet joins it.
 func (g *groups) add(data []byte, way *path, segment bool) {
-	if !segment || !g.join(data, way) {
-		g.begin(data, way, &way.name)
+	if segment && g.join(data, way) {
+		return
 	}
+	g.begin(data, way, &way.name)
+	g.info[g.messages-1].closed = !segment
 }
 
 // addReply makes a reply a message. port replaces the port of the address, unless it is 0.

@@ -79,6 +79,27 @@ func TestGroup(t *testing.T) {
 	}
 }
 
+// A packet that is marked as single joins no group, neither that before it nor one with those after it.
+func TestSinglePacketJoinsNoGroup(t *testing.T) {
+	o := Options{Port: freePort(t, host1, host2)}
+	a, b := mustOpen(t, host1, o), mustOpen(t, host2, o)
+	needOffload(t, b)
+	to := mustResolve(t, a, b.Local())
+	bufs := make([]link.Buf, 5)
+	if n := a.Alloc(bufs); n != len(bufs) {
+		t.Fatalf("Alloc = %d", n)
+	}
+	for i, size := range []int{1400, 1400, 1400, 1400, 100} {
+		bufs[i].Data, bufs[i].Path = bufs[i].Data[:size], to
+	}
+	bufs[2].Flags = link.Single
+	a.Send(bufs)
+	collect(t, b, len(bufs), 5)
+	if s := a.Stats(); s.TxGroups != 2 || s.TxPackets != 5 { // the first two packets, and the last two
+		t.Errorf("%d groups, %d packets", s.TxGroups, s.TxPackets)
+	}
+}
+
 // Each packet of a group has the congestion mark of the group, and a reply to any of them reaches the sender.
 func TestGroupIsAnswered(t *testing.T) {
 	o := Options{Port: freePort(t, host1, host2)}

@@ -15,6 +15,7 @@ type packet struct {
 	zeroCopied bool   // some entries of e.tx refer to link memory instead of a frame
 	apart      bool   // the packet is built in sealing.building instead of its frames
 	keys       *keys  // of the packet's connection; nil: the packet has a CRC
+	single     bool   // the packet must not leave in a group of packets
 
 	op         seq.Num // request or responder job whose memory is being read
 	isResponse bool    // op is a responder job
@@ -169,7 +170,15 @@ func (p *packet) finish(h *proto.Header) {
 		crc = proto.CRC(crc, e.tx[i].Data)
 	}
 	proto.PutTrailer(last.Data[end:], proto.CRC(crc, last.Data[:end]))
-	e.countSent()
+	p.done()
+}
+
+// done marks the first frame of a complete packet, and counts the packet.
+func (p *packet) done() {
+	if p.single {
+		p.e.tx[p.firstFrame].Flags |= link.Single
+	}
+	p.e.countSent()
 }
 
 // countSent counts a packet that is complete, and hands the batch to the link if it is full.

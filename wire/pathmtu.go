@@ -56,6 +56,7 @@ func (c *Conn) sendProbe(size int) {
 		p.copy(zeros[:min(p.bytesLeft, len(zeros))])
 	}
 	h := c.newHeader(proto.Probe, c.sent.Nxt)
+	p.single = true
 	p.finish(&h)
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/datxdp/datxdp/internal/simlink"
+	"github.com/datxdp/datxdp/link"
 )
 
 // mtus returns the packet sizes that the two ends of a connection use.
@@ -46,5 +47,33 @@ func TestPathMTUIsFound(t *testing.T) {
 				t.Error("the connection is over")
 			}
 		})
+	}
+}
+
+// A Probe leaves by itself. In a group of packets it can pass where a single packet of its size does not.
+func TestProbesLeaveSingly(t *testing.T) {
+	cfg := simlink.Config{Delay: 5 * time.Microsecond, MTU: 8972}
+	for name, w := range map[string]*world{
+		"plaintext": newWorld(t, cfg, 2),
+		"secure":    newSecureWorld(t, cfg, Limits{}, usual, 2),
+	} {
+		ca, _ := w.pair(plain)
+		w.run(time.Second)
+		e := ca.eng
+		for _, size := range []int{1400, 8972} {
+			from := len(e.tx)
+			ca.sendAck(0)
+			ca.sendProbe(size)
+			ca.sendAck(0)
+			if len(e.tx) < from+3 {
+				t.Fatalf("%s: %d frames wait", name, len(e.tx)-from)
+			}
+			for i, b := range e.tx[from:] {
+				if single := b.Flags&link.Single != 0; single != (i == 1) {
+					t.Errorf("%s, %d bytes: frame %d is single: %t", name, size, i, single)
+				}
+			}
+			e.flush()
+		}
 	}
 }

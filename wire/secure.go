@@ -157,7 +157,7 @@ func (p *packet) seal(h *proto.Header) {
 	} else {
 		e.tx[p.firstFrame].Data = b
 	}
-	e.countSent()
+	p.done()
 }
 
 // spread copies a sealed packet into frames.
