@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/datxdp/datxdp/dat/internal/progress"
+	"github.com/datxdp/datxdp/internal/claim"
 	"github.com/datxdp/datxdp/link"
 	"github.com/datxdp/datxdp/wire"
 )
@@ -45,7 +46,7 @@ type adapter struct {
 type numbering struct {
 	pickCount  atomic.Uint32 // number of calls of pick, for round-robin
 	lastZoneID atomic.Uint32 // the id of the newest protection zone
-	quals      atomic.Uint32 // counts the qualifiers that CreatePSPAny has tried
+	quals      qualifiers
 }
 
 var (
@@ -61,6 +62,7 @@ type device struct {
 	logLine    logLine            // a log message, written after the open
 	portPicked bool               // the system has picked the UDP port
 	key        string             // key of the adapter, with the port in use; empty: the key given to acquire
+	claims     *claim.Address     // see qualifiers
 	watch      func(*adapter)     // starts watching the device for changes, after the adapter is made; nil: do not watch
 }
 
@@ -179,10 +181,10 @@ func (l *wrappedCloser) Close() error {
 }
 
 func (dev *device) close() error {
+	err := dev.claims.Close()
 	if dev.closer != nil {
-		return dev.closer.Close()
+		return errors.Join(err, dev.closer.Close())
 	}
-	var err error
 	for _, l := range dev.links {
 		err = errors.Join(err, l.Close())
 	}
@@ -209,6 +211,7 @@ func newAdapter(o Options, dev device) (*adapter, error) {
 	}
 	host.SetClock(progress.Now, progress.Switches)
 	a := &adapter{host: host, device: dev.closer, readStats: dev.readStats, port: dev.links[0].Local().Port()}
+	a.quals.claims = dev.claims
 	if err := a.addEngines(&o, dev.links); err != nil {
 		return nil, err
 	}
@@ -272,8 +275,9 @@ func (a *adapter) stop() (err error) {
 	a.security.stop() // first, because the worker gives its results to the engines and wakes their links
 	a.engines.Close()
 	a.security.forget()
+	err = a.quals.claims.Close()
 	if a.device != nil {
-		return a.device.Stop()
+		return errors.Join(err, a.device.Stop())
 	}
 	for _, d := range a.drivers {
 		err = errors.Join(err, d.link.Close())

@@ -112,6 +112,11 @@ const MaxName = 256
 // progress=busy". The option offload=off is for kernel UDP (Options.NoOffload). The options key=FILE, peers=FILE,
 // known=FILE, announce and insecure are for secure mode (Options.Security).
 //
+// Clients look for a service at an address, a qualifier and, unless they are given a port, the port DefaultPort. So of all
+// processes of this host (on Linux, of its network namespace) that open an address without a port, or with DefaultPort, one
+// at a time can listen on a qualifier. The claim ends with the service point or the process. With a given port, the
+// qualifiers are those of that port.
+//
 // IA.Query returns the granted mode. An adapter may be opened many times. Each open returns an IA of its own; closing
 // an IA does not affect the other IAs.
 //
@@ -156,10 +161,14 @@ func openDevice(name, description string, o Options) (*IA, error) {
 	key := func(device string, port uint16) string { return fmt.Sprintf("%s@%s:%d", device, namespace(), port) }
 	a, err := acquire(key(n.Device, o.Port), o, func() (device, error) {
 		dev, err := openLinks(n, o)
-		if err == nil && dev.links[0].Local().Port() == DefaultPort {
+		if err != nil {
+			return dev, err
+		}
+		dev.claim(o)
+		if dev.links[0].Local().Port() == DefaultPort {
 			dev.key = key(n.Device, DefaultPort)
 		}
-		return dev, err
+		return dev, nil
 	}, sameDevice(n, o.Port, key)...)
 	if err != nil {
 		return nil, &openError{name, openStatus(err), explainBusy(n, err)}

@@ -33,7 +33,7 @@ func init() {
 // child is a process that runs the test binary in a role.
 type child struct {
 	*exec.Cmd
-	in  io.Closer
+	in  io.WriteCloser
 	out *bufio.Reader
 }
 

@@ -1,6 +1,7 @@
 package dat
 
 import (
+	"errors"
 	"sync/atomic"
 
 	"github.com/datxdp/datxdp/wire"
@@ -32,24 +33,6 @@ const (
 	numAnyQuals  = 16384
 )
 
-// servicePoint is a PSP or an RSP.
-type servicePoint interface {
-	deliver(*wire.Request) bool
-	adapter() *IA
-}
-
-// wireService implements wire.Service for a servicePoint. PSP and RSP do not implement wire.Service themselves: their
-// method Arrive would then be an exported method of an exported type.
-type wireService struct{ servicePoint }
-
-// Arrive implements wire.Service.
-func (s wireService) Arrive(r *wire.Request) bool { return s.deliver(r) }
-
-var (
-	_ servicePoint = (*PSP)(nil)
-	_ servicePoint = (*RSP)(nil)
-)
-
 // CreatePSP listens on a connection qualifier of the adapter (dat_psp_create). Each connection request becomes an
 // EventConnectionRequest on evd.
 //
@@ -71,11 +54,11 @@ var (
 //
 // Errors: ErrInvalidHandle (evd was not created with EVDCR), ErrInvalidParameter (flags, or endpoints with
 // CompletionUnsignalled or CompletionSolicitedWait use evd), ErrConnQualInUse (a service point of any open of the
-// adapter listens on the qualifier).
+// adapter listens on the qualifier, or another process of this host listens on it at the adapter's address; see Open).
 func (ia *IA) CreatePSP(qual ConnQual, evd *EVD, flags PSPFlags) (*PSP, error) {
 	return ia.createPSP(evd, flags, func(p *PSP) error {
 		p.qual = qual
-		return datError(ia.a.host.Listen(uint64(qual), wireService{p}))
+		return ia.a.listen(qual, p)
 	})
 }
 
@@ -84,9 +67,9 @@ func (ia *IA) CreatePSP(qual ConnQual, evd *EVD, flags PSPFlags) (*PSP, error) {
 func (ia *IA) CreatePSPAny(evd *EVD, flags PSPFlags) (*PSP, error) {
 	return ia.createPSP(evd, flags, func(p *PSP) error {
 		for range numAnyQuals {
-			p.qual = firstAnyQual + ConnQual(ia.a.quals.Add(1)%numAnyQuals)
-			if ia.a.host.Listen(uint64(p.qual), wireService{p}) == nil {
-				return nil
+			p.qual = firstAnyQual + ConnQual(ia.a.quals.tried.Add(1)%numAnyQuals)
+			if err := ia.a.listen(p.qual, p); !errors.Is(err, ErrConnQualInUse) {
+				return err
 			}
 		}
 		return fail(ErrConnQualUnavailable, "all qualifiers from %d to %d are in use", firstAnyQual, firstAnyQual+numAnyQuals-1)
@@ -163,7 +146,7 @@ func (p *PSP) adapter() *IA { return p.ia }
 // stopListening frees the qualifier and drops the reference to the dispatcher.
 func (p *PSP) stopListening() {
 	if !p.ended.Swap(true) {
-		p.ia.a.host.Unlisten(uint64(p.qual))
+		p.ia.a.unlisten(p.qual)
 		p.evd.refs.drop()
 	}
 }

@@ -77,9 +77,9 @@ func (ia *IA) CreateRSP(qual ConnQual, ep *EP, evd *EVD) (*RSP, error) {
 	if err := evd.addRequestFeed(); err != nil {
 		return nil, err
 	}
-	if err := ia.a.host.Listen(uint64(qual), wireService{r}); err != nil {
+	if err := ia.a.listen(qual, r); err != nil {
 		evd.refs.drop()
-		return nil, datError(err)
+		return nil, err
 	}
 	if ep != nil {
 		r.epHolder = ep.holdForRSP()
@@ -164,7 +164,7 @@ func (r *RSP) adapter() *IA { return r.ia }
 
 // unlisten frees the qualifier and drops the reference to the dispatcher. mu is held.
 func (r *RSP) unlisten() {
-	r.ia.a.host.Unlisten(uint64(r.qual))
+	r.ia.a.unlisten(r.qual)
 	r.evd.refs.drop()
 }
 

@@ -101,7 +101,7 @@ func (c *Conn) notAccepted(why dat.BreakReason) error {
 func setupError(err error) error {
 	switch {
 	case errors.Is(err, dat.ErrConnQualInUse):
-		return failed(syscall.EADDRINUSE, "another service of the adapter has this port: choose another, or 0 for any")
+		return failed(syscall.EADDRINUSE, "another service has this port at the address of the adapter, in this process or another: choose another, or 0 for any")
 	case errors.Is(err, dat.ErrInvalidAddress):
 		return failed(syscall.ENETUNREACH, "no route leads there from this adapter: %v", err)
 	}
