@@ -3,9 +3,24 @@
 package main
 
 // #cgo LDFLAGS: -Wl,--wrap=pthread_create -Wl,--wrap=pthread_key_create -Wl,--wrap=sigaction
+// #include "abi.h"
 import "C"
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/datxdp/datxdp/internal/claim"
+)
+
+func init() {
+	claim.Inherited = func(fd int, open bool) {
+		var isOpen C.int
+		if open {
+			isOpen = 1
+		}
+		C.dx_inherited(C.int(fd), isOpen)
+	}
+}
 
 // dxEnter is the first function that a thread of the program calls, with use = 0. The stack of the thread's goroutine
 // grows to the size of the frame, about 1 MiB. It does not shrink, because the library is linked with

@@ -210,9 +210,28 @@ DAT_RETURN dx_prepare(void)
 	return DAT_SUCCESS;
 }
 
+/* Descriptors, plus 1, that the child of a fork closes: it would keep the claims of the process. 0 is a free place. */
+static int inherited[64];
+
+void dx_inherited(int fd, int open)
+{
+	int from = open ? 0 : fd + 1, to = open ? fd + 1 : 0;
+
+	for (size_t i = 0; i < sizeof inherited / sizeof *inherited; i++) {
+		int place = from;
+
+		if (__atomic_compare_exchange_n(&inherited[i], &place, to, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+			return;
+	}
+}
+
 /* The child of a fork has the memory of the process, but not the threads of the runtime. So every entry fails in a child. */
 static void in_child(void)
 {
+	for (size_t i = 0; i < sizeof inherited / sizeof *inherited; i++)
+		if (inherited[i])
+			close(inherited[i] - 1);
+	memset(inherited, 0, sizeof inherited);
 	dx_forked = started;
 	dx_ready = 0;
 	dx_give_signals();

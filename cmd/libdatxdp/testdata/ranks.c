@@ -1,8 +1,9 @@
 /*
- * Several processes of one host listen and connect. "ranks IA [BESIDE]" listens twice, at a qualifier that the provider
- * picks and at 4711, prints "qualifier Q", and answers requests with its process number. It connects to itself
- * first. With BESIDE it does so on a second adapter, while IA is open too. "ranks IA ADDRESS Q" connects and
- * prints "answer N", or "event E" if the connection fails.
+ * Several processes of one host listen and connect. "ranks IA [BESIDE]" listens at a qualifier that the provider picks
+ * and, unless another process does, at 4711. It connects to itself, prints "qualifier Q process P fixed F child C", and
+ * answers requests with its process number. F is the result of dat_psp_create, and C the number of a child that it has
+ * forked, which waits. With BESIDE it does so on a second adapter, while IA is open too. "ranks IA ADDRESS Q"
+ * connects and prints "answer N", or "event E" if the connection fails.
  */
 
 #include <arpa/inet.h>
@@ -39,19 +40,34 @@ static pid_t ask(DAT_IA_ADDRESS_PTR to, DAT_CONN_QUAL qual)
 	return who;
 }
 
+/* Forks a child that waits until it is killed, at most 30 s. */
+static pid_t fork_and_wait(void)
+{
+	pid_t child = fork();
+
+	if (!child) {
+		alarm(30);
+		for (;;)
+			pause();
+	}
+	return child;
+}
+
 static void serve(void)
 {
 	DAT_CONN_QUAL qual, fixed = 4711;
+	DAT_RETURN taken;
 	DAT_PSP_HANDLE psp;
 	DAT_COUNT more;
 	DAT_EVENT ev;
 
 	MUST(dat_evd_create(ia, 64, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &requests));
 	MUST(dat_psp_create_any(ia, &qual, requests, DAT_PSP_CONSUMER_FLAG, &psp));
-	MUST(dat_psp_create(ia, fixed, requests, DAT_PSP_CONSUMER_FLAG, &psp));
+	taken = dat_psp_create(ia, fixed, requests, DAT_PSP_CONSUMER_FLAG, &psp);
+	CHECK(!taken || DAT_GET_TYPE(taken) == DAT_CONN_QUAL_IN_USE, "dat_psp_create returns %#x", taken);
 	CHECK(ask((DAT_IA_ADDRESS_PTR)&self, qual) == getpid(), "the answer to a request to the own qualifier");
-	CHECK(ask((DAT_IA_ADDRESS_PTR)&self, fixed) == getpid(), "the answer to a request to the own fixed qualifier");
-	printf("qualifier %llu process %d\n", (unsigned long long)qual, getpid());
+	CHECK(taken || ask((DAT_IA_ADDRESS_PTR)&self, fixed) == getpid(), "the answer to a request to the own fixed qualifier");
+	printf("qualifier %llu process %d fixed %#x child %d\n", (unsigned long long)qual, getpid(), DAT_GET_TYPE(taken), fork_and_wait());
 	for (;;)
 		if (dat_evd_wait(requests, SECOND, 1, &ev, &more) == DAT_SUCCESS)
 			answer(&ev);
