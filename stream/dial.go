@@ -34,7 +34,7 @@ type Dialer struct {
 
 // Dial connects to the stream service at address, which is host:port. The context bounds the time until the connection
 // is established, and has no effect afterwards. The adapter is opened for its first stream or listener, and closed when
-// the last one is closed.
+// the last one is closed. Its name is one of the network namespace of the calling thread, as in Listen.
 //
 // If the host has several addresses, Dial tries those that the adapter reaches, in the order of RFC 6724, each with a share
 // of the time, as net.Dialer does. The error names each. Without a host, as in ":7000", it is the adapter's own address.
@@ -83,7 +83,7 @@ func (d *Dialer) prepare(ctx context.Context, name, address string) (s *stack, a
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
-	if s, err = use(adapter{d.Adapter, d.Security, d.IA}); err != nil {
+	if s, err = use(adapter{name: d.Adapter, security: d.Security, ia: d.IA}); err != nil {
 		return nil, nil, err
 	}
 	if all, err = s.resolve(ctx, name, address); err != nil {

@@ -64,7 +64,7 @@ func (lc *ListenConfig) listen(ctx context.Context, port uint16) (*Listener, err
 	if lc.Adapter == "" && lc.IA == nil {
 		return nil, errNoAdapter
 	}
-	s, err := use(adapter{lc.Adapter, lc.Security, lc.IA})
+	s, err := use(adapter{name: lc.Adapter, security: lc.Security, ia: lc.IA})
 	if err != nil {
 		return nil, err
 	}

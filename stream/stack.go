@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -27,9 +28,16 @@ type stack struct {
 
 // adapter says which adapter is used.
 type adapter struct {
-	name     string
-	security dat.Security
-	ia       *dat.IA // of the caller, in place of the others; nil otherwise
+	name      string
+	namespace string // in which the name has its meaning; use sets it
+	security  dat.Security
+	ia        *dat.IA // of the caller, in place of the others; nil otherwise
+}
+
+// namespace returns the network namespace of the calling thread, or "" if the system has none. It takes about 3 µs.
+func namespace() string {
+	ns, _ := os.Readlink("/proc/thread-self/ns/net") // fails on other systems than Linux
+	return ns
 }
 
 // stacks has the adapters in use.
@@ -38,10 +46,13 @@ var (
 	stacks  = map[adapter]*stack{}
 )
 
-// use returns the stack of an adapter, for one more user. It opens the adapter, unless the caller has.
+// use returns the stack of an adapter, for one more user. It opens the adapter, unless the caller has. A name is one of the
+// network namespace of the calling thread: other namespaces have other interfaces and addresses.
 func use(key adapter) (*stack, error) {
 	if key.ia != nil {
 		key = adapter{ia: key.ia}
+	} else {
+		key.namespace = namespace()
 	}
 	opening.Lock()
 	defer opening.Unlock()
