@@ -90,11 +90,12 @@ func (d *Driver) disown(role wire.Role) (polled bool) {
 }
 
 // The method poll takes the engine in the given role, polls it once, and gives it up. If the engine is owned, it lets the
-// owner go on: the caller may poll in a loop, and its thread may have the owner's processor. The result busy is true if
-// packets moved; the result yield is true if the calling thread should yield.
+// owner go on: the caller may poll in a loop, and its thread may have the owner's processor. It naps, however long the
+// engine is owned, because a caller that slept longer would take its events late. The result busy is true if packets moved;
+// the result yield is true if the calling thread should yield.
 func (d *Driver) poll(now wire.Time, role wire.Role) (busy, yield bool) {
 	if !d.token.TryOwn(role) {
-		d.denied.Wait()
+		d.denied.Nap()
 		return false, false
 	}
 	d.denied.Reset()

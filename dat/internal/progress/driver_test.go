@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/datxdp/datxdp/internal/park"
 	"github.com/datxdp/datxdp/wire"
 )
 
@@ -131,5 +132,23 @@ func TestHalt(t *testing.T) {
 	}
 	if x.token.Role() != Nobody {
 		t.Error("an engine stays owned")
+	}
+}
+
+// TestPollAfterOwner: a goroutine that polls in a loop finds the engine free at once, however long another one had it.
+func TestPollAfterOwner(t *testing.T) {
+	for _, owned := range []time.Duration{100 * time.Microsecond, 3 * time.Millisecond, 50 * time.Millisecond} {
+		inVirtualTime(t, func(t *testing.T) {
+			x := newFake()
+			x.token.TryOwn(Control)
+			free := Now().Add(owned)
+			time.AfterFunc(owned, func() { x.disown(Control) })
+			for x.polls(Poller) == 0 {
+				x.group.Poll()
+			}
+			if late := wire.Time(x.last[Poller].Load()).Sub(free); late > 2*park.ShortestSleep {
+				t.Errorf("owned for %v: the first poll is %v late", owned, late)
+			}
+		})
 	}
 }
