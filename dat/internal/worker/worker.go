@@ -18,6 +18,7 @@ type Worker struct {
 	wake chan struct{} // Submit and Close send to it; it holds one token
 	done chan struct{} // run closes it when it ends
 	half bool          // spend at most half of the time on strangers
+	do   func(*wire.Job)
 
 	mu        sync.Mutex // guards the fields below
 	own       []*wire.Job
@@ -30,8 +31,11 @@ type Worker struct {
 var _ wire.Runner = (*Worker)(nil)
 
 // New starts a worker. On a host with at most two processors, it spends at most half of the time of one on strangers.
-func New() *Worker {
-	w := &Worker{wake: make(chan struct{}, 1), done: make(chan struct{}), half: runtime.GOMAXPROCS(0) <= 2}
+func New() *Worker { return start((*wire.Job).Do) }
+
+// start is New. The worker calls do for each job.
+func start(do func(*wire.Job)) *Worker {
+	w := &Worker{wake: make(chan struct{}, 1), done: make(chan struct{}), half: runtime.GOMAXPROCS(0) <= 2, do: do}
 	go w.run()
 	return w
 }
@@ -92,7 +96,7 @@ func (w *Worker) run() {
 		switch {
 		case job != nil:
 			began := time.Now()
-			job.Do()
+			w.do(job)
 			if w.half && job.From.IsValid() {
 				worked += min(time.Since(began), longWork)
 			}
