@@ -5,10 +5,7 @@ package main
 // #include "abi.h"
 import "C"
 
-import (
-	"github.com/datxdp/datxdp/dat"
-	"github.com/datxdp/datxdp/internal/park"
-)
+import "github.com/datxdp/datxdp/dat"
 
 //export dxCreateEVD
 func dxCreateEVD(ia uint64, qlen int32, cno uint64, flags uint32, handle uint64) (r uint32) {
@@ -148,18 +145,6 @@ func fillRequest(out *C.struct_dx_event, ev *dat.Event) {
 		keepRequest(more, &p)
 	}
 	out.object, out.cr, out.qual = C.uint64_t(sp), C.uint64_t(cr), C.uint64_t(ev.ConnQual)
-}
-
-// settled returns the handle of a service point. The first request may arrive while another thread is still creating
-// the service point. In that case settled waits until that thread has given the service point its handle.
-func settled[T any, P handled[T]](sp P) uint64 {
-	var p park.Patience
-	for {
-		if h := handleOf(sp); h != 0 {
-			return h
-		}
-		p.Wait()
-	}
 }
 
 // sourceOf returns the handle of the object in Event.Source.

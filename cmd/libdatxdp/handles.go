@@ -7,6 +7,7 @@ import (
 	"weak"
 
 	"github.com/datxdp/datxdp/dat"
+	"github.com/datxdp/datxdp/internal/park"
 )
 
 // A C handle refers to its Go object by an id. The lower slotBits bits of the id are a slot, an index into the table of
@@ -134,4 +135,16 @@ func handleOf[T any, P handled[T]](object P) uint64 {
 	}
 	handle, _ := v.(uint64)
 	return handle
+}
+
+// settled returns the handle of a service point. The first request may arrive while another thread is still creating
+// the service point. In that case settled waits until that thread has given the service point its handle.
+func settled[T any, P handled[T]](sp P) uint64 {
+	var p park.Patience
+	for {
+		if h := handleOf(sp); h != 0 {
+			return h
+		}
+		p.Wait()
+	}
 }
