@@ -213,12 +213,17 @@ func (s *Socket) mapRings(o *Options) error {
 	return nil
 }
 
+// mapRing maps a ring. A forked process has no such mapping, because the mapping would keep the queue occupied until that
+// process ends.
 func mapRing[T uint64 | desc](s *Socket, page int64, off unix.XDPRingOffset, n, slot int) (ring, []T, error) {
 	mem, err := unix.Mmap(s.fd, page, int(off.Desc)+n*slot, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
 	if err != nil {
 		return ring{}, nil, fmt.Errorf("mmap: %w", err)
 	}
 	s.maps = append(s.maps, mem)
+	if err := unix.Madvise(mem, unix.MADV_DONTFORK); err != nil {
+		return ring{}, nil, fmt.Errorf("madvise: %w", err)
+	}
 	r := ring{
 		producer: word(mem, off.Producer), consumer: word(mem, off.Consumer), flags: word(mem, off.Flags),
 		size: uint32(n), mask: uint32(n) - 1,
