@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"github.com/cilium/ebpf/link"
+
+	"github.com/datxdp/datxdp/internal/exclusive"
 )
 
 // find looks up the interface.
@@ -62,7 +64,19 @@ func (s *Steer) attachMode(ifi *net.Interface, mode Mode) error {
 		return attachError(ifi, mode, err, func() string { return reason(ifi.Index, s.objs.DatxdpSteer.FD(), uint32(flags)) })
 	}
 	s.link, s.mode = l, mode
+	if fd, ok := descriptor(l); ok {
+		exclusive.Add(fd)
+	}
 	return nil
+}
+
+// descriptor returns the descriptor of a link. While a process has it open, the program stays attached.
+func descriptor(l link.Link) (fd int, ok bool) {
+	d, ok := l.(interface{ FD() int })
+	if !ok {
+		return -1, false
+	}
+	return d.FD(), true
 }
 
 // attachError explains an error of attaching. why returns the driver's own message.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
+
+	"github.com/datxdp/datxdp/internal/exclusive"
 )
 
 // Steer is an attached program that redirects one UDP port of one interface to AF_XDP sockets. Any goroutine may call
@@ -171,6 +173,9 @@ func (s *Steer) Close() error {
 		return nil
 	}
 	s.closed = true
+	if fd, ok := descriptor(s.link); ok {
+		exclusive.Remove(fd)
+	}
 	// Detach takes effect at once; the kernel may defer the last close of a link.
 	if err := errors.Join(s.link.Detach(), s.link.Close(), s.objs.Close()); err != nil {
 		return fmt.Errorf("bpf: detach from %s: %w", s.ifname, err)

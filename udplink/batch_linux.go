@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/datxdp/datxdp/internal/exclusive"
 	"github.com/datxdp/datxdp/link"
 )
 
@@ -57,6 +58,7 @@ func openBatch(l *Link, o Options) (_ socket, err error) {
 	if s.fd, err = bindSocket(l.local, o.Buffer); err != nil {
 		return nil, err
 	}
+	exclusive.Add(s.fd)
 	l.caps.RxWindow = receiveWindow(s.fd, l.caps.MaxPayload)
 	if l.local, err = boundTo(s.fd, l.local); err != nil {
 		return nil, err
@@ -370,6 +372,7 @@ func (s *batch) close() error {
 	if fd < 0 {
 		return nil
 	}
+	exclusive.Remove(fd)
 	if err := unix.Close(fd); err != nil {
 		return fmt.Errorf("udplink: close %v: %w", s.link.local, err)
 	}

@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/datxdp/datxdp/internal/exclusive"
 )
 
 // guard is a kernel UDP socket at one address and the device's port, while the device is open. No other program can then
@@ -60,6 +62,9 @@ func openGuard(at netip.AddrPort, ifindex int) (*guard, error) {
 	if err == nil {
 		err = raw.Control(func(fd uintptr) { g.fd = int(fd) })
 	}
+	if err == nil {
+		exclusive.Add(g.fd)
+	}
 	return g, err
 }
 
@@ -108,6 +113,7 @@ func (g *guard) close() error {
 		return nil
 	}
 	g.closed = true
+	exclusive.Remove(g.fd)
 	return g.conn.Close()
 }
 

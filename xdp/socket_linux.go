@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/datxdp/datxdp/internal/exclusive"
 	"github.com/datxdp/datxdp/internal/park"
 	"github.com/datxdp/datxdp/internal/pathtable"
 	"github.com/datxdp/datxdp/link"
@@ -124,6 +125,7 @@ func (s *Socket) createSocket(p place) (err error) {
 	if s.fd, err = unix.Socket(unix.AF_XDP, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0); err != nil {
 		return explainSocket(err)
 	}
+	exclusive.Add(s.fd)
 	if err = s.register(); err != nil {
 		return err
 	}
@@ -379,6 +381,7 @@ func (s *Socket) destroySocket() error {
 		s.maps = s.maps[:last]
 	}
 	if s.fd >= 0 {
+		exclusive.Remove(s.fd)
 		errs = append(errs, unix.Close(s.fd))
 		s.fd = -1
 	}

@@ -81,8 +81,6 @@ void dx_give(uint64_t handle);    /* gives back a handle whose object was garbag
 struct dx_more *dx_more(uint64_t handle);
 struct dx_ia_more *dx_ia_more(uint64_t handle);
 void dx_because(const char *text); /* stores the reason why the current call of this thread is refused, for the log */
-/* The provider has opened (1) or is about to close (0) a descriptor that the child of a fork must not keep. */
-void dx_inherited(int fd, int open);
 void dx_call_agent(uint64_t function, uint64_t instance, uint64_t evd);
 
 #endif

@@ -9,17 +9,16 @@ import "C"
 import (
 	"unsafe"
 
-	"github.com/datxdp/datxdp/internal/claim"
+	"github.com/datxdp/datxdp/internal/exclusive"
 )
 
-func init() {
-	claim.Inherited = func(fd int, open bool) {
-		var isOpen C.int
-		if open {
-			isOpen = 1
-		}
-		C.dx_inherited(C.int(fd), isOpen)
-	}
+// dxExclusive returns the address of the list of exclusive descriptors, which has *n places. It is a variable of Go, so it
+// does not move.
+//
+//export dxExclusive
+func dxExclusive(n *uint32) uintptr {
+	*n = exclusive.Size
+	return uintptr(unsafe.Pointer(exclusive.Table()))
 }
 
 // dxEnter is the first function that a thread of the program calls, with use = 0. The stack of the thread's goroutine

@@ -36,6 +36,8 @@ int dx_forked;
 static int loading;                   /* 1 while the dynamic loader runs the constructors of this library */
 static void *(*runtime_main)(void *); /* the thread that the constructor of the runtime asked for */
 static int started;                   /* 1 when the runtime runs */
+static const volatile int32_t *exclusive; /* descriptors of adapters that a child must not keep, each plus one; 0: no descriptor */
+static uint32_t exclusive_size;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of started */
 
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*f)(void *), void *arg);
@@ -181,6 +183,7 @@ static DAT_RETURN create_runtime(void)
 		return ERROR(DAT_INSUFFICIENT_RESOURCES, 0, "the process may create no more threads");
 	enter(); /* waits for the initialization of the runtime */
 	setrlimit(RLIMIT_NOFILE, &files);
+	exclusive = (const volatile int32_t *)dxExclusive(&exclusive_size);
 	return DAT_SUCCESS;
 }
 
@@ -210,29 +213,16 @@ DAT_RETURN dx_prepare(void)
 	return DAT_SUCCESS;
 }
 
-/* Descriptors, plus 1, that the child of a fork closes: it would keep the claims of the process. 0 is a free place. */
-static int inherited[64];
-
-void dx_inherited(int fd, int open)
-{
-	int from = open ? 0 : fd + 1, to = open ? fd + 1 : 0;
-
-	for (size_t i = 0; i < sizeof inherited / sizeof *inherited; i++) {
-		int place = from;
-
-		if (__atomic_compare_exchange_n(&inherited[i], &place, to, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-			return;
-	}
-}
-
-/* The child of a fork has the memory of the process, but not the threads of the runtime. So every entry fails in a child. */
+/*
+ * The child of a fork has the memory of the process, but not the threads of the runtime. So every entry fails in a child.
+ * It keeps no queue, port or XDP program of an adapter, which its parent can close and open again.
+ */
 static void in_child(void)
 {
-	for (size_t i = 0; i < sizeof inherited / sizeof *inherited; i++)
-		if (inherited[i])
-			close(inherited[i] - 1);
-	memset(inherited, 0, sizeof inherited);
 	dx_forked = started;
+	for (uint32_t i = 0; i < exclusive_size; i++)
+		if (exclusive[i])
+			close(exclusive[i] - 1);
 	dx_ready = 0;
 	dx_give_signals();
 }

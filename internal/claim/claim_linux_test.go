@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/datxdp/datxdp/internal/exclusive"
 	"github.com/datxdp/datxdp/internal/lab"
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
@@ -214,28 +215,26 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
-// TestInherited: a program learns which descriptors a forked child must close.
-func TestInherited(t *testing.T) {
-	held := map[int]bool{}
-	Inherited = func(fd int, open bool) {
-		if open == held[fd] {
-			t.Errorf("descriptor %d: open %v again", fd, open)
+// TestExclusive: the child of a fork closes the descriptor of the claims, which therefore has to be listed while it is open.
+func TestExclusive(t *testing.T) {
+	listed := func(fd int) bool {
+		for i := range exclusive.Table() {
+			if exclusive.Table()[i].Load() == int32(fd)+1 {
+				return true
+			}
 		}
-		held[fd] = open
+		return false
 	}
-	defer func() { Inherited = nil }()
 	a := elsewhere(t, local)
 	fd := int(a.space.locks.(fileLocks).file.Fd())
-	if !held[fd] {
-		t.Error("the descriptor is not announced")
+	if !listed(fd) {
+		t.Error("the descriptor is not listed")
 	}
 	if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != nil || flags&unix.FD_CLOEXEC == 0 {
 		t.Errorf("flags %#x, %v", flags, err)
 	}
 	wants(t, "close", a.Close(), nil)
-	for fd, open := range held {
-		if open {
-			t.Errorf("descriptor %d is left", fd)
-		}
+	if listed(fd) {
+		t.Errorf("descriptor %d is still listed", fd)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/datxdp/datxdp/internal/exclusive"
 )
 
 // namespaceFile has the same inode in all processes of a network namespace, whatever files and containers they see.
@@ -23,7 +25,7 @@ func openLocks() (_ locks, inode uint64, err error) {
 		return nil, 0, err
 	}
 	l := fileLocks{f}
-	inherited(int(f.Fd()), true)
+	exclusive.Add(int(f.Fd()))
 	var st unix.Stat_t
 	if err = unix.Fstat(int(f.Fd()), &st); err == nil {
 		err = l.free(0, nil) // fails if the system or its security policy has no such locks
@@ -73,6 +75,6 @@ func (l fileLocks) call(command int, kind int16, record int64) (unix.Flock_t, er
 }
 
 func (l fileLocks) close() error {
-	inherited(int(l.file.Fd()), false)
+	exclusive.Remove(int(l.file.Fd()))
 	return l.file.Close()
 }

@@ -5,17 +5,6 @@ import "sync"
 // mu guards all state of the package.
 var mu sync.Mutex
 
-// Inherited, if it is set before the first Open, is called with each descriptor that the package has opened (true) and is
-// about to close (false). A program that forks and does not execute another program closes the open ones in the child.
-var Inherited func(fd int, open bool)
-
-// inherited calls Inherited.
-func inherited(fd int, open bool) {
-	if Inherited != nil {
-		Inherited(fd, open)
-	}
-}
-
 // locks are record locks on the file of a network namespace. Each record is one byte.
 type locks interface {
 	// lock locks a record, for as long as no other process has locked it. It returns ErrInUse or errRace.

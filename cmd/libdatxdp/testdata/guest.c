@@ -16,7 +16,7 @@ static const struct {
 	void (*run)(void);
 } tests[] = {{"state", test_state}, {"threads", test_threads}, {"handlers", test_handlers}, {"storm", test_storm}, {"sigwait", test_sigwait},
 	{"exits", test_exits}, {"reentry", test_reentry}, {"deaths", test_deaths}, {"repair", test_repair}, {"unmapped", test_unmapped}, {"jump", test_jump},
-	{"chain", test_chain}, {"children", test_children}, {"address", test_address_space}};
+	{"chain", test_chain}, {"children", test_children}, {"workers", test_workers}, {"address", test_address_space}};
 
 int main(int argc, char **argv)
 {

@@ -1,6 +1,8 @@
 /* Tests of guest.c: processes that the program starts, its limits, and calls by handlers. */
 
+#include <arpa/inet.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 
 extern char **environ;
 static char *const argv_true[] = {"true", NULL};
@@ -98,6 +100,47 @@ static void test_children(void)
 		run_shell();
 	}
 	stop_traffic(x, 2);
+}
+
+/* Reports whether the program could bind the port of the adapter, which is closed. */
+static int port_is_free(void)
+{
+	struct sockaddr_in at;
+	int fd = socket(AF_INET, SOCK_DGRAM, 0), free;
+
+	memcpy(&at, &self, sizeof at);
+	at.sin_port = htons(17473);
+	free = !bind(fd, (struct sockaddr *)&at, sizeof at);
+	close(fd);
+	return free;
+}
+
+/* Children that live on keep nothing of an adapter that the program closes: it opens it again, with traffic. */
+static void test_workers(void)
+{
+	enum { WORKERS = 3 };
+	pid_t workers[WORKERS];
+	struct point a, b;
+
+	for (int i = 0; i < WORKERS; i++) {
+		open_ia();
+		a = make_point();
+		b = make_point();
+		join(&a, &b);
+		exchange(&a, &b, 3, 0);
+		if (!(workers[i] = fork())) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed check ends the parent */
+			pause();
+			_exit(0);
+		}
+		exchange(&a, &b, 3, 1);
+		MUST(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
+		CHECK(port_is_free(), "with %d workers the port of the closed adapter is in use", i + 1);
+	}
+	for (int i = 0; i < WORKERS; i++) {
+		kill(workers[i], SIGKILL);
+		status_of(workers[i]);
+	}
 }
 
 /* With too little address space the open returns an error, and it succeeds when there is more. */
