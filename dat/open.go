@@ -153,7 +153,9 @@ func openDevice(name, description string, o Options) (*IA, error) {
 	if err := o.override(n); err != nil {
 		return nil, err
 	}
-	if n, err = n.OnAddress(); err != nil {
+	if n, err = n.OnAddress(); shortage(err) {
+		return nil, &openError{name, ErrInsufficientResources, err}
+	} else if err != nil {
 		return nil, fail(ErrProviderNotFound, "opening %s: %v", name, err)
 	}
 	o.ia = identity.Redact(name) // key= may have a key and not a file
@@ -262,13 +264,23 @@ func openStatus(err error) error {
 		return ErrPrivilegesViolation
 	case errors.Is(err, fs.ErrInvalid):
 		return ErrInvalidParameter
-	case errors.Is(err, link.ErrBusy), errors.Is(err, syscall.ENOMEM), errors.Is(err, syscall.ENOBUFS):
+	case errors.Is(err, link.ErrBusy), shortage(err):
 		return ErrInsufficientResources
 	case errors.Is(err, link.ErrUnsupported), errors.Is(err, syscall.EADDRNOTAVAIL):
 		return ErrProviderNotFound
 	default:
 		return ErrInternalError
 	}
+}
+
+// shortage reports whether the process or the host has too few descriptors, or too little memory.
+func shortage(err error) bool {
+	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOBUFS} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
 }
 
 var anonymous atomic.Uint64

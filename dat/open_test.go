@@ -2,6 +2,7 @@ package dat
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -65,6 +66,19 @@ func TestPortInUse(t *testing.T) {
 	explains(t, "udp:"+u.absent().String(), err, ErrInsufficientResources, "port")
 	wants(t, "link error", err, link.ErrBusy)
 	proves(x, y)
+}
+
+// A shortage of descriptors or memory has its own DAT error, whatever was opened without success.
+func TestShortageStatus(t *testing.T) {
+	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOBUFS} {
+		err := fmt.Errorf("udplink: open: %w", os.NewSyscallError("socket", e))
+		if got := openStatus(err); got != ErrInsufficientResources {
+			t.Errorf("%v: %v", err, got)
+		}
+	}
+	if got := openStatus(syscall.EIO); got != ErrInternalError {
+		t.Errorf("EIO: %v", got)
+	}
 }
 
 // An error for lack of descriptors must say which limit to raise.
