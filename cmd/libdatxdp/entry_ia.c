@@ -3,6 +3,7 @@
 /* Adapters, and the calls for handles of all types. */
 
 #include "entry.h"
+#include "runtime.h"
 
 DAT_RETURN dx_open(struct dx_line *line, DAT_COUNT qlen, DAT_EVD_HANDLE *async, DAT_IA_HANDLE *out)
 {
@@ -43,6 +44,8 @@ static DAT_RETURN ia_open(const char *name, DAT_BOOLEAN thread_safe, DAT_COUNT q
 	NEED(name, 1);
 	NEED(async, 3);
 	NEED(out, 4);
+	if (!dx_reserve_threads())
+		return ERROR(DAT_INSUFFICIENT_RESOURCES, 0, "the process may create no more threads (ulimit -u, pids.max of a control group, seccomp)");
 	if (!(line = dx_find_line(name, thread_safe)))
 		return ERROR(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED, "no line of dat.conf has the name");
 	return dx_open(line, qlen, async, out);

@@ -7,16 +7,19 @@ package main
 import "C"
 
 import (
+	"time"
 	"unsafe"
 
 	"github.com/datxdp/datxdp/internal/exclusive"
 )
 
-// dxExclusive returns the address of the list of exclusive descriptors, which has *n places. It is a variable of Go, so it
-// does not move.
+// dxStarted is called once, when the runtime has started. A timer opens the descriptors of the runtime's poller: later,
+// the process may have none left. dxStarted returns the address of the list of exclusive descriptors, which has *n
+// places. The list is a variable of Go, so it does not move.
 //
-//export dxExclusive
-func dxExclusive(n *uint32) uintptr {
+//export dxStarted
+func dxStarted(n *uint32) uintptr {
+	time.AfterFunc(time.Hour, func() {}).Stop()
 	*n = exclusive.Size
 	return uintptr(unsafe.Pointer(exclusive.Table()))
 }

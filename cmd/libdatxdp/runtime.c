@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -29,6 +30,12 @@
 
 /* Address space in bytes that the runtime reserves, with the stacks of its threads and the memory of an adapter (decision 0022). */
 static const size_t reserved = (size_t)1900 << 20;
+
+/* Writable memory in bytes that the runtime maps, with the stacks of its threads. Without a limit it maps 130 MB in the
+ * first second. */
+static const size_t writable = (size_t)256 << 20;
+
+enum { DESCRIPTORS = 6 }; /* of the runtime: epoll, eventfd, up to two files of the control group, and one that it reads at its start */
 
 __thread int dx_ready;
 int dx_forked;
@@ -47,7 +54,7 @@ __attribute__((constructor(101))) static void begin_loading(void) { loading = 1;
 
 int dx_is_library(void) { return loading || runtime_main; }
 
-static void block_signals(sigset_t *old)
+void dx_block_signals(sigset_t *old)
 {
 	sigset_t all;
 
@@ -67,7 +74,7 @@ static void *begin(void *p)
 
 	free(p);
 	dx_ready = 1; /* for the calls of a proxy agent */
-	block_signals(NULL);
+	dx_block_signals(NULL);
 	return t.f(t.arg);
 }
 
@@ -85,7 +92,7 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 	if (!(t = malloc(sizeof *t)))
 		return EAGAIN;
 	*t = (struct thread){f, arg};
-	if ((err = __real_pthread_create(thread, attr, begin, t)))
+	if ((err = dx_create_thread(thread, attr, begin, t)))
 		free(t);
 	return err;
 }
@@ -99,7 +106,7 @@ static void leave(void *g)
 	sigset_t old;
 
 	sigaltstack(NULL, &alternate);
-	block_signals(&old);
+	dx_block_signals(&old);
 	drop_thread(g);
 	sigaltstack(&alternate, NULL);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -136,7 +143,7 @@ static void enter(void)
 	sigset_t old;
 
 	sigaltstack(NULL, &before);
-	block_signals(&old);
+	dx_block_signals(&old);
 	guard_stack(dxEnter(0));
 	sigaltstack(NULL, &after);
 	if ((before.ss_flags & SS_DISABLE) && !(after.ss_flags & SS_DISABLE)) {
@@ -147,15 +154,54 @@ static void enter(void)
 	dx_ready = 1;
 }
 
-/* Reports whether the process may reserve the address space that the runtime needs: without it, the runtime aborts. */
-static int may_reserve(void)
+/* Reports whether the process may map n bytes. */
+static int may_map(size_t n, int protection)
 {
-	void *p = mmap(NULL, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *p = mmap(NULL, n, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (p == MAP_FAILED)
 		return 0;
-	munmap(p, reserved);
+	munmap(p, n);
 	return 1;
+}
+
+/* Reports whether the process may open the descriptors of the runtime. */
+static int may_open(void)
+{
+	int fds[DESCRIPTORS], n = 0;
+
+	while (n < DESCRIPTORS && (fds[n] = eventfd(0, EFD_CLOEXEC)) >= 0)
+		n++;
+	for (int i = 0; i < n; i++)
+		close(fds[i]);
+	return n == DESCRIPTORS;
+}
+
+static DAT_RETURN shortage(DAT_RETURN_SUBTYPE of, const char *format, size_t n)
+{
+	char text[160];
+
+	snprintf(text, sizeof text, format, n);
+	dx_report(text);
+	return ERROR(DAT_INSUFFICIENT_RESOURCES, of, text);
+}
+
+/* Reports what the process has too little of: the runtime ends the process if it gets none. */
+static DAT_RETURN check_limits(void)
+{
+	if (!may_map(reserved, PROT_NONE))
+		return shortage(DAT_RESOURCE_MEMORY,
+			"the limit of address space (ulimit -v) leaves less than the %zu MB that the Go runtime reserves", reserved >> 20);
+	if (!may_map(writable, PROT_READ | PROT_WRITE))
+		return shortage(DAT_RESOURCE_MEMORY,
+			"the limit of data (ulimit -d) or of committed memory leaves less than the %zu MB that the Go runtime maps", writable >> 20);
+	if (!may_open())
+		return shortage(0, "the limit of open files (ulimit -n) leaves less than the %zu descriptors of the Go runtime", DESCRIPTORS);
+	if (!dx_reserve_threads()) {
+		dx_release_threads();
+		return shortage(0, "the process may create less than %zu threads (ulimit -u, pids.max of a control group, seccomp)", RESERVE);
+	}
+	return DAT_SUCCESS;
 }
 
 static DAT_RETURN create_runtime(void)
@@ -163,15 +209,11 @@ static DAT_RETURN create_runtime(void)
 	pthread_attr_t attr;
 	struct rlimit files;
 	pthread_t thread;
-	char text[160];
+	DAT_RETURN r;
 	int err;
 
-	if (!may_reserve()) {
-		snprintf(text, sizeof text, "the limit of address space (ulimit -v) leaves less than the %zu MB that the Go runtime "
-			"reserves", reserved >> 20);
-		dx_report(text);
-		return ERROR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY, text);
-	}
+	if ((r = check_limits()) != DAT_SUCCESS)
+		return r;
 	dx_keep_signals_blocked();
 	dx_take_signals();
 	getrlimit(RLIMIT_NOFILE, &files);
@@ -183,7 +225,7 @@ static DAT_RETURN create_runtime(void)
 		return ERROR(DAT_INSUFFICIENT_RESOURCES, 0, "the process may create no more threads");
 	enter(); /* waits for the initialization of the runtime */
 	setrlimit(RLIMIT_NOFILE, &files);
-	exclusive = (const volatile int32_t *)dxExclusive(&exclusive_size);
+	exclusive = (const volatile int32_t *)dxStarted(&exclusive_size);
 	return DAT_SUCCESS;
 }
 

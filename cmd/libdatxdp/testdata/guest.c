@@ -10,13 +10,15 @@
 #include "guest_signals.c"
 #include "guest_faults.c"
 #include "guest_process.c"
+#include "guest_limits.c"
 
 static const struct {
 	const char *name;
 	void (*run)(void);
 } tests[] = {{"state", test_state}, {"threads", test_threads}, {"handlers", test_handlers}, {"storm", test_storm}, {"sigwait", test_sigwait},
 	{"exits", test_exits}, {"reentry", test_reentry}, {"deaths", test_deaths}, {"repair", test_repair}, {"unmapped", test_unmapped}, {"jump", test_jump},
-	{"chain", test_chain}, {"children", test_children}, {"workers", test_workers}, {"address", test_address_space}};
+	{"chain", test_chain}, {"children", test_children}, {"workers", test_workers}, {"memory", test_memory},
+	{"descriptors", test_descriptors}, {"nothreads", test_no_threads}, {"lastthreads", test_last_threads}};
 
 int main(int argc, char **argv)
 {

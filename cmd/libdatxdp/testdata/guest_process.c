@@ -1,4 +1,4 @@
-/* Tests of guest.c: processes that the program starts, its limits, and calls by handlers. */
+/* Tests of guest.c: processes that the program starts, and calls by handlers. */
 
 #include <arpa/inet.h>
 #include <spawn.h>
@@ -121,7 +121,10 @@ static void test_workers(void)
 	enum { WORKERS = 3 };
 	pid_t workers[WORKERS];
 	struct point a, b;
+	int ready[2];
+	char c;
 
+	CHECK(!pipe(ready), "pipe");
 	for (int i = 0; i < WORKERS; i++) {
 		open_ia();
 		a = make_point();
@@ -130,9 +133,12 @@ static void test_workers(void)
 		exchange(&a, &b, 3, 0);
 		if (!(workers[i] = fork())) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed check ends the parent */
+			if (write(ready[1], "", 1) != 1)
+				_exit(1);
 			pause();
 			_exit(0);
 		}
+		CHECK(read(ready[0], &c, 1) == 1, "the worker ended");
 		exchange(&a, &b, 3, 1);
 		MUST(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
 		CHECK(port_is_free(), "with %d workers the port of the closed adapter is in use", i + 1);
@@ -141,28 +147,6 @@ static void test_workers(void)
 		kill(workers[i], SIGKILL);
 		status_of(workers[i]);
 	}
-}
-
-/* With too little address space the open returns an error, and it succeeds when there is more. */
-static void test_address_space(void)
-{
-	struct rlimit limit, old;
-	struct point a, b;
-
-	getrlimit(RLIMIT_AS, &old);
-	limit = old;
-	for (rlim_t mb = 200; mb < 1900; mb += 200) {
-		limit.rlim_cur = mb << 20;
-		setrlimit(RLIMIT_AS, &limit);
-		async_evd = DAT_HANDLE_NULL;
-		WANT(dat_ia_open((DAT_NAME_PTR)ia_name, 8, &async_evd, &ia), DAT_INSUFFICIENT_RESOURCES | DAT_RESOURCE_MEMORY);
-	}
-	setrlimit(RLIMIT_AS, &old);
-	open_ia();
-	a = make_point();
-	b = make_point();
-	join(&a, &b);
-	exchange(&a, &b, 3, 0);
 }
 
 /* --- a handler that calls the provider gets an error if it has interrupted a call --- */
