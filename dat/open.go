@@ -34,7 +34,7 @@ type Options struct {
 	// PeerPort is the UDP port of the peers to which this open connects. 0 means the value of Port, or DefaultPort if
 	// Port is 0 too.
 	PeerPort uint16
-	// Queues is the maximum number of receive queues to use. 0 means all queues of the device.
+	// Queues is the number of receive queues to use, at most those that the device has. 0 means all of them.
 	Queues int
 	// Memory is the number of bytes that IA.Alloc can allocate; 0 means none. Over AF_XDP, the kernel locks that memory
 	// in RAM, and counts it as locked memory once for each queue.

@@ -36,7 +36,7 @@ func layerFault(now *route.Interface, local netip.Addr) (fault, remedy string) {
 		// than that of the socket. So a socket of the bond receives nothing.
 		return "AF_XDP does not receive the packets of a " + now.Kind,
 			fmt.Sprintf("use kernel UDP (udp:%v), or take a member out of it, give that an address and open it", local)
-	case now.Kind == "macvlan" && local.Is4():
+	case (now.Kind == "macvlan" || now.Kind == "macvtap") && local.Is4():
 		if below := alsoAnswers(now.Below); below != "" {
 			return fmt.Sprintf("%s below it also answers ARP requests for %v, and AF_XDP does not see what is sent to %[1]s", below, local),
 				fmt.Sprintf("sysctl -w net.ipv4.conf.%s.arp_ignore=1, or use kernel UDP (udp:%v)", strings.ReplaceAll(below, ".", "/"), local)

@@ -83,18 +83,35 @@ func answerOwn() error {
 	return os.WriteFile("/proc/sys/net/ipv4/conf/"+lab.Interface+"/arp_ignore", []byte("1"), 0)
 }
 
-// Open refuses a macvlan if its lower interface also answers ARP requests for the macvlan's address. The text of the
+// Open refuses a macvlan or macvtap if its lower interface also answers ARP requests for its address. The text of the
 // error has the command that changes this.
 func TestMacvlanBesideItsLowerInterface(t *testing.T) {
-	l := overlayLab(t, "macvlan")
+	for _, kind := range []string{"macvlan", "macvtap"} {
+		t.Run(kind, func(t *testing.T) {
+			refuses(t, overlayLab(t, kind), overlay, "sysctl -w net.ipv4.conf."+lab.Interface+".arp_ignore=1")
+		})
+	}
+}
+
+// refuses demands that Open refuses an interface of side A, with a text in its error.
+func refuses(t *testing.T, l *lab.Lab, name, want string) {
+	t.Helper()
 	onSide(t, l, lab.A, func() error {
-		d, err := Open(overlay, DefaultOptions())
+		d, err := Open(name, DefaultOptions())
 		if err == nil {
 			return errors.Join(errors.New("it was opened"), d.Close())
 		}
-		if want := "sysctl -w net.ipv4.conf." + lab.Interface + ".arp_ignore=1"; !errors.Is(err, link.ErrUnsupported) || !strings.Contains(err.Error(), want) {
+		if !errors.Is(err, link.ErrUnsupported) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 		return nil
 	})
+}
+
+// Open refuses an interface without a queue, such as a tap that no program has opened.
+func TestNoQueue(t *testing.T) {
+	labtest.RequireXDP(t)
+	l := labtest.New(t, lab.Options{})
+	onSide(t, l, lab.A, func() error { return labtest.AddTap("tap0", netip.MustParsePrefix("10.74.0.1/24")) })
+	refuses(t, l, "tap0", "tap0 has no receive queue")
 }

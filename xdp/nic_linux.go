@@ -99,6 +99,24 @@ func (e *ethtoolNIC) Close() error {
 func (c *channels) receive() int { return int(c.rx + c.combined) }
 func (c *channels) most() int    { return max(c.receive(), int(c.maxRx+c.maxCombined)) }
 
+// CheckQueues returns the error with which Open would refuse the interface because of its queues. It returns nil if Open
+// would accept them, or if they cannot be read.
+//
+// System calls: those of ethtool.
+func CheckQueues(ifname string, o Options) error {
+	e, err := openEthtool()
+	if err != nil {
+		return nil
+	}
+	defer e.Close()
+	c, err := e.channels(ifname)
+	if err != nil {
+		return nil
+	}
+	_, err = c.toOpen(ifname, o.Queues)
+	return err
+}
+
 // toOpen returns the number of queues to open: the requested number, or all receive queues if that is 0.
 func (c *channels) toOpen(name string, asked int) (int, error) {
 	rx, tx := c.receive(), int(c.tx+c.combined)
@@ -111,7 +129,7 @@ func (c *channels) toOpen(name string, asked int) (int, error) {
 		n = asked
 	}
 	if n > rx {
-		return 0, fmt.Errorf("xdp: %s has %d receive queues, not %d: %w", name, rx, n, link.ErrUnsupported)
+		return 0, fmt.Errorf("xdp: %s has %d receive queues, not %d: ask for no more (queues=%[2]d): %[4]w", name, rx, n, link.ErrUnsupported)
 	}
 	if n > tx {
 		return 0, fmt.Errorf("xdp: %s has %d receive and %d transmit queues: make them equal (ethtool -L %s): %w",

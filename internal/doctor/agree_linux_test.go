@@ -51,6 +51,10 @@ func TestVerdictsAreWhatHappens(t *testing.T) {
 		{name: "alternative name", ia: "xdp:other0", change: func() error {
 			return withLink(func(l netlink.Link) error { return netlink.LinkAddAltName(l, "other0") })
 		}},
+		{name: "fewer queues than asked for", ia: "xdp:veth0 queues=7"},
+		{name: "tap without a program", ia: "auto:tap0", change: func() error {
+			return labtest.AddTap("tap0", netip.MustParsePrefix("10.77.0.1/24"))
+		}},
 		{name: "no interface", ia: "xdp:none0"},
 		{name: "no address", ia: "udp:10.73.0.9"},
 		{name: "no route", ia: "xdp:veth0", peer: netip.MustParseAddr("192.0.2.1")},

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/safchain/ethtool"
 
 	"github.com/datxdp/datxdp/internal/driver"
+	"github.com/datxdp/datxdp/xdp"
 )
 
 // withEthtool calls ask with an ethtool handle; it returns nil if there is none.
@@ -24,21 +26,24 @@ func withEthtool(ask func(*ethtool.Ethtool) []Finding) []Finding {
 func checkQueues(_ context.Context, x *exam) []Finding {
 	c := x.channels
 	rx, tx := x.queues(), int(c.TxCount+c.CombinedCount)
-	if rx == 0 {
-		return failure(x.name()+" has no receive queue", "A tap, for example, has none until a program serves it.",
-			"start the program that serves it, or look at its queues", fmt.Sprintf("ethtool -l %s", x.name()))
-	}
-	if rx > tx {
+	n := cmp.Or(x.maxQueues, rx)
+	if n <= rx && n > tx {
 		return failure(fmt.Sprintf("%s receives on %s and sends on %d", x.name(), plural(rx, "queue"), tx),
 			"An adapter needs a queue to send on for each that it receives on.", "make them equal",
 			as(fmt.Sprintf("ethtool -L %s %s", x.name(), equalQueues(c))))
+	}
+	if err := xdp.CheckQueues(x.name(), x.options()); err != nil {
+		return failure(strings.TrimPrefix(err.Error(), "xdp: "), "The adapter does not open.", "do what this says, or use kernel UDP (udp:ADDRESS)", "")
 	}
 	if n := x.grows(); n > 0 {
 		return failure(fmt.Sprintf("%s adds %s when an XDP program is attached", x.driverName(), plural(n, "queue")),
 			"It keeps them for itself: AF_XDP cannot send on them.", "leave it no room for more",
 			as(fmt.Sprintf("ethtool -L %s combined %d", x.name(), int(c.MaxCombined)-n+1)))
 	}
-	if rx == 1 {
+	switch {
+	case n < rx:
+		return ok("a socket and an engine on %d of %s", n, plural(rx, "queue"))
+	case rx == 1:
 		return ok("1 queue")
 	}
 	return ok("%s: a socket and an engine on each%s", plural(rx, "queue"), x.spread())

@@ -180,6 +180,7 @@ func TestLayers(t *testing.T) {
 func TestModes(t *testing.T) {
 	labtest.RequireXDP(t)
 	l := labtest.New(t, lab.Options{Queues: 2})
+	must(t, l.Do(lab.A, func() error { return labtest.AddTap("tap0", netip.MustParsePrefix("10.77.0.1/24")) }))
 	tests := []struct {
 		ia, check string
 		want      doctor.Severity
@@ -191,6 +192,9 @@ func TestModes(t *testing.T) {
 		{"xdp:lo,copy", "driver", doctor.Error, "the loopback device has no native XDP, so no copy mode"},
 		{"xdp:lo", "driver", doctor.Info, "generic mode, slower"},
 		{"xdp:veth0", "queues", doctor.OK, "2 queues"},
+		{"xdp:veth0 queues=1", "queues", doctor.OK, "on 1 of 2 queues"},
+		{"xdp:veth0 queues=3", "queues", doctor.Error, "veth0 has 2 receive queues, not 3"},
+		{"xdp:tap0", "queues", doctor.Error, "tap0 has no queue"},
 		{"xdp:eth7", "interface", doctor.Error, "there is no interface eth7"},
 		{"udp:10.73.0.9", "interface", doctor.Error, "10.73.0.9 is not an address of this host"},
 	}

@@ -28,8 +28,13 @@ func onLink(name string, f func(netlink.Link) error) error {
 func Delete(name string) error { return onLink(name, netlink.LinkDel) }
 
 // AddTunnel creates an interface whose packets have no Ethernet header.
-func AddTunnel(name string, p netip.Prefix) error {
-	l := &netlink.Tuntap{LinkAttrs: netlink.LinkAttrs{Name: name}, Mode: netlink.TUNTAP_MODE_TUN}
+func AddTunnel(name string, p netip.Prefix) error { return addTuntap(name, p, netlink.TUNTAP_MODE_TUN) }
+
+// AddTap creates a tap interface that no program has opened: it has no queue and no carrier.
+func AddTap(name string, p netip.Prefix) error { return addTuntap(name, p, netlink.TUNTAP_MODE_TAP) }
+
+func addTuntap(name string, p netip.Prefix, mode netlink.TuntapMode) error {
+	l := &netlink.Tuntap{LinkAttrs: netlink.LinkAttrs{Name: name}, Mode: mode}
 	if err := netlink.LinkAdd(l); err != nil {
 		return fmt.Errorf("labtest: add %s: %w", name, err)
 	}
@@ -49,7 +54,7 @@ func AddReluctant(name, peer string) error {
 	return errors.Join(onLink(peer, netlink.LinkSetUp), onLink(name, netlink.LinkSetUp))
 }
 
-// AddOver creates an interface of a kind, "macvlan" or "bridge", on top of another one and gives it an address.
+// AddOver creates an interface of a kind, "macvlan", "macvtap" or "bridge", on top of another one and gives it an address.
 func AddOver(kind, name, below string, p netip.Prefix) error {
 	return onLink(below, func(l netlink.Link) (err error) {
 		attrs := netlink.NewLinkAttrs()
@@ -58,6 +63,9 @@ func AddOver(kind, name, below string, p netip.Prefix) error {
 		case "macvlan":
 			attrs.ParentIndex = l.Attrs().Index
 			err = netlink.LinkAdd(&netlink.Macvlan{LinkAttrs: attrs, Mode: netlink.MACVLAN_MODE_BRIDGE})
+		case "macvtap":
+			attrs.ParentIndex = l.Attrs().Index
+			err = netlink.LinkAdd(&netlink.Macvtap{Macvlan: netlink.Macvlan{LinkAttrs: attrs, Mode: netlink.MACVLAN_MODE_BRIDGE}})
 		case "bridge":
 			bridge := &netlink.Bridge{LinkAttrs: attrs}
 			err = errors.Join(netlink.LinkAdd(bridge), netlink.LinkSetMaster(l, bridge))
