@@ -70,6 +70,9 @@ func openMode(ifname string, n nic, o Options) (d *Device, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkPrivilege(ifname); err != nil {
+		return nil, err
+	}
 	d = &Device{name: ifname, ifindex: ifi.Index, nic: n, asked: o.Mode, all: o.Queues == 0}
 	d.quit = make(chan struct{})
 	d.addressGrace.Store(addressTicks)

@@ -23,12 +23,27 @@ func (e *openError) Unwrap() []error { return e.is }
 
 const needPrivilege = "needs root, or CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF"
 
+// checkPrivilege returns an error if this process lacks CAP_NET_ADMIN. With CAP_SYS_ADMIN the kernel attaches the program
+// all the same, but it resolves no neighbour for such a process: the device would open and reach nobody.
+//
+// System calls: capget.
+func checkPrivilege(name string) error {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil || data[0].Effective>>unix.CAP_NET_ADMIN&1 == 1 {
+		return nil
+	}
+	return &openError{fmt.Sprintf("xdp: %s: %s", name, needPrivilege), []error{fs.ErrPermission}}
+}
+
 // explainAttach turns an error of bpf.Attach into a sentence that says what to do about it.
 func explainAttach(name string, mtu int, err error) error {
 	why := strings.TrimPrefix(err.Error(), "bpf: ")
 	switch {
 	case errors.Is(err, bpf.ErrPrivilege):
 		return &openError{fmt.Sprintf("xdp: %s: %s", name, needPrivilege), []error{fs.ErrPermission, err}}
+	case errors.Is(err, fs.ErrNotExist):
+		return &openError{fmt.Sprintf("xdp: %s: %s: mount proc(5) at /proc and sysfs(5) at /sys", name, why), []error{err}}
 	case errors.Is(err, bpf.ErrForeign):
 		return &openError{fmt.Sprintf("xdp: %s: detach it, or choose another interface", why), []error{link.ErrBusy, err}}
 	case errors.Is(err, bpf.ErrBusy):
@@ -49,7 +64,7 @@ func explainAttach(name string, mtu int, err error) error {
 func explainSocket(err error) error {
 	switch {
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
-		return &openError{needPrivilege, []error{fs.ErrPermission, err}}
+		return &openError{"socket(AF_XDP) is not permitted: it " + needPrivilege + ", and a seccomp profile that allows it", []error{fs.ErrPermission, err}}
 	case errors.Is(err, unix.EAFNOSUPPORT):
 		return &openError{"the kernel has no AF_XDP (CONFIG_XDP_SOCKETS)", []error{link.ErrUnsupported, err}}
 	}

@@ -169,3 +169,21 @@ func TestOpenWithoutQueues(t *testing.T) {
 		return nil
 	})
 }
+
+// CAP_SYS_ADMIN does not replace CAP_NET_ADMIN: the kernel would attach the program, and resolve no neighbour.
+func TestOpenNeedsNetAdmin(t *testing.T) {
+	labtest.RequireXDP(t)
+	l := labtest.New(t, lab.Options{})
+	onSide(t, l, lab.A, func() error {
+		labtest.WithCaps(t, []uint{unix.CAP_SYS_ADMIN, unix.CAP_NET_RAW, unix.CAP_IPC_LOCK, labtest.CapBPF}, func() {
+			d, err := Open(lab.Interface, DefaultOptions())
+			if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "CAP_NET_ADMIN") {
+				t.Errorf("got %v, want that CAP_NET_ADMIN is needed", err)
+			}
+			if err == nil {
+				_ = d.Close()
+			}
+		})
+		return nil
+	})
+}

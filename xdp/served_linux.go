@@ -12,6 +12,9 @@ import (
 	"github.com/datxdp/datxdp/bpf"
 )
 
+// MaxAddresses is the largest number of addresses of its interface that a Device serves.
+const MaxAddresses = bpf.MaxAddresses
+
 // served are the addresses of the interface whose packets the device receives. It is immutable; a change of the
 // interface's addresses replaces it.
 type served struct {

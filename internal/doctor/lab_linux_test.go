@@ -194,7 +194,7 @@ func TestModes(t *testing.T) {
 		{"xdp:veth0", "queues", doctor.OK, "2 queues"},
 		{"xdp:veth0 queues=1", "queues", doctor.OK, "on 1 of 2 queues"},
 		{"xdp:veth0 queues=3", "queues", doctor.Error, "veth0 has 2 receive queues, not 3"},
-		{"xdp:tap0", "queues", doctor.Error, "tap0 has no queue"},
+		{"xdp:tap0", "queues", doctor.Error, "tap0 has no receive queue"},
 		{"xdp:eth7", "interface", doctor.Error, "there is no interface eth7"},
 		{"udp:10.73.0.9", "interface", doctor.Error, "10.73.0.9 is not an address of this host"},
 	}
