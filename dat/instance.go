@@ -3,20 +3,18 @@ package dat
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"github.com/datxdp/datxdp/internal/ianame"
 	"github.com/datxdp/datxdp/wire"
 )
 
-// minSilence is the minimum of the option "silence" in an adapter name. With a shorter time, connections would break
-// whenever a host is busy.
-const minSilence = 100 * time.Millisecond
+// The limit of the option "silence" is that of the protocol: this does not compile if they differ.
+var _ = [1]struct{}{}[wire.MaxGiveUp-ianame.MaxSilence]
 
 // override replaces options in o by the options that adapter name n has.
 func (o *Options) override(n ianame.Name) error {
-	if s := n.Silence; s != 0 && (s < minSilence || s > wire.MaxGiveUp) {
-		return fail(ErrInvalidParameter, "opening %s: silence=%v is not a time from %v to %v", n.Device, s, minSilence, wire.MaxGiveUp)
+	if err := n.Check(); err != nil {
+		return fail(ErrInvalidParameter, "opening %s: %v", n.Device, err)
 	}
 	o.Port = cmp.Or(n.Port, o.Port)
 	o.PeerPort = cmp.Or(n.PeerPort, o.PeerPort)

@@ -52,6 +52,20 @@ type Name struct {
 	Insecure  bool          // insecure
 }
 
+// Limits of the option "silence". With a shorter time, connections would break whenever a host is busy.
+const (
+	MinSilence = 100 * time.Millisecond
+	MaxSilence = time.Minute
+)
+
+// Check returns an error if the value of an option is out of its range. It wraps ErrInvalid.
+func (n *Name) Check() error {
+	if s := n.Silence; s != 0 && (s < MinSilence || s > MaxSilence) {
+		return invalid("silence=%v is not a time from %v to %v", s, MinSilence, MaxSilence)
+	}
+	return nil
+}
+
 // Parse parses a name. Its errors wrap ErrNotAdapter or ErrInvalid and say what to write instead.
 func Parse(text string) (Name, error) {
 	words := strings.Fields(text)
