@@ -48,7 +48,7 @@ everything; 2 usage.`
 type doctorFlags struct {
 	ia, peer, metrics string
 	port              uint16
-	json, try         bool
+	json, try, toPeer bool
 }
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -61,7 +61,10 @@ func (a *app) doctorCommand() *cobra.Command {
 			"  datbench doctor --ia xdp:eth0 --peer 10.0.0.2\n" +
 			"  datbench doctor --metrics 127.0.0.1:9404",
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.runDoctor(cmd.Context(), f) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.toPeer = cmd.Flags().Changed("peer")
+			return a.runDoctor(cmd.Context(), f)
+		},
 	}
 	c.Flags().StringVar(&f.ia, "ia", "", "`adapter` to check: xdp:eth0, xdp:eth0,zero-copy, udp:10.0.0.1 or auto:eth0;\nevery interface without")
 	c.Flags().StringVar(&f.peer, "peer", "", "also check the route to this `host`")
@@ -99,7 +102,7 @@ func (a *app) runDoctor(ctx context.Context, f doctorFlags) error {
 	case f.try && f.ia == "":
 		return errors.New("--try needs --ia: the adapter to open")
 	}
-	if f.peer != "" {
+	if f.toPeer {
 		peer, err := lookup(ctx, f.peer)
 		if err != nil {
 			return fmt.Errorf("--peer: %w", err)

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/datxdp/datxdp/dat"
 	"github.com/datxdp/datxdp/internal/doctor"
+	"github.com/datxdp/datxdp/internal/identity"
 	"github.com/datxdp/datxdp/internal/lab"
 	"github.com/datxdp/datxdp/internal/lab/labtest"
 )
@@ -33,6 +35,7 @@ type setUp struct {
 // Doctor's verdict is what happens: it has no error if the adapter opens and the peer answers, and only then.
 func TestVerdictsAreWhatHappens(t *testing.T) {
 	labtest.RequireXDP(t)
+	sealed := secureName(t)
 	other, far := netip.MustParseAddr("10.73.0.50"), netip.MustParseAddr("10.99.0.2")
 	for _, s := range []setUp{
 		{name: "AF_XDP", ia: "xdp:veth0"},
@@ -51,6 +54,24 @@ func TestVerdictsAreWhatHappens(t *testing.T) {
 		{name: "alternative name", ia: "xdp:other0", change: func() error {
 			return withLink(func(l netlink.Link) error { return netlink.LinkAddAltName(l, "other0") })
 		}},
+		{name: "other port of the peer", ia: "udp:10.73.0.1 port=4000 peerport=17473"},
+		{name: "other version of IP", ia: "udp:10.73.0.1", peer: lab.B.Addr6()},
+		{name: "better route by another interface, AF_XDP", ia: "xdp:veth0", change: betterRoute},
+		{name: "better route by another interface, kernel UDP", ia: "udp:10.73.0.1", change: betterRoute},
+		{name: "blackhole route", ia: "udp:10.73.0.1", change: func() error {
+			return netlink.RouteAdd(&netlink.Route{Type: syscall.RTN_BLACKHOLE, Dst: host(lab.B.Addr4()), Priority: 1})
+		}},
+		{name: "broadcast address", ia: "xdp:veth0", peer: netip.MustParseAddr("10.73.0.255"), change: func() error {
+			return labtest.AddAddress(lab.Interface, netip.MustParsePrefix("10.73.0.9/24"))
+		}},
+		{name: "MTU below that of IPv6", ia: "xdp:veth0", change: func() error {
+			return withLink(func(l netlink.Link) error { return netlink.LinkSetMTU(l, 1000) })
+		}},
+		{name: "own host, no program", ia: "xdp:veth0", peer: other, server: "-", change: func() error {
+			return labtest.AddTap("tap0", netip.PrefixFrom(other, 32))
+		}},
+		{name: "secure mode at the peer alone", ia: "xdp:veth0", server: "udp:10.73.0.2" + sealed},
+		{name: "secure mode at this end alone", ia: "xdp:veth0" + sealed},
 		{name: "fewer queues than asked for", ia: "xdp:veth0 queues=7"},
 		{name: "tap without a program", ia: "auto:tap0", change: func() error {
 			return labtest.AddTap("tap0", netip.MustParsePrefix("10.77.0.1/24"))
@@ -77,6 +98,34 @@ func TestVerdictsAreWhatHappens(t *testing.T) {
 			s.compare(t)
 		})
 	}
+}
+
+// secureName returns the options of an adapter in secure mode, whose file of peers has the peers of the lab with its own
+// key.
+func secureName(t *testing.T) string {
+	t.Helper()
+	key, peers := filepath.Join(t.TempDir(), "key"), filepath.Join(t.TempDir(), "peers")
+	public, err := identity.CreateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := fmt.Sprintf("%s from=%v,%v\n", identity.Text(public), lab.A.Addr4(), lab.B.Addr4())
+	if err := os.WriteFile(peers, []byte(line), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return " key=" + key + " peers=" + peers
+}
+
+// betterRoute adds a more specific route to the peer, by an interface that does not lead there.
+func betterRoute() error {
+	if err := labtest.AddTap("tap0", netip.MustParsePrefix("10.77.0.1/24")); err != nil {
+		return err
+	}
+	l, err := netlink.LinkByName("tap0")
+	if err != nil {
+		return err
+	}
+	return netlink.RouteAdd(&netlink.Route{LinkIndex: l.Attrs().Index, Dst: host(lab.B.Addr4())})
 }
 
 func withLink(f func(netlink.Link) error) error {
@@ -204,7 +253,7 @@ func (s *setUp) works(t *testing.T, l *lab.Lab) (answered bool) {
 		}
 		var ev dat.Event
 		_, err = evd.Wait(6*time.Second, 1, &ev)
-		answered = err == nil && ev.Number == dat.EventNonPeerRejected && ev.BreakReason != dat.BreakPort
+		answered = err == nil && ev.Number == dat.EventNonPeerRejected && ev.BreakReason == dat.BreakNoListener
 		return err
 	})
 	return answered

@@ -34,7 +34,8 @@ func TestTarget(t *testing.T) {
 		{"rdma:eth0", "", "", "", "", `"rdma:eth0" is not an adapter: no kind is called "rdma", use xdp, auto or udp`},
 		{"xdp:eth0,fast", "", "", "", "", `no mode is called "fast": use zero-copy, copy or generic`},
 		{"udp:10.0.0.256", "", "", "", "", `"10.0.0.256" is neither an IP address nor an interface of this host, as udp: needs`},
-		{"udp:none0", "", "", "", "", `udp:none0 needs an IP address or an interface of this host: route ip+net: no such network interface`},
+		{"udp:none0", ianame.UDP, "none0", "", "invalid IP", ""}, // a check says that there is no such interface
+		{"xdp:eth0 silence=1ms", "", "", "", "", `silence=1ms is not a time from 100ms to 1m0s`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.ia, func(t *testing.T) {

@@ -171,7 +171,7 @@ func (x *exam) where() string {
 	switch {
 	case x.HostOnly:
 		return "on this host"
-	case x.kind == ianame.UDP:
+	case x.ifname == "":
 		return "on " + x.addr.String()
 	}
 	return "on " + x.ifname

@@ -34,14 +34,24 @@ type facts struct {
 	// granted is the mode that Try was granted. lost are the offloads that were off while the adapter was open.
 	granted string
 	lost    []string
+	// secure means that the adapter would be in secure mode.
+	secure bool
+
+	way
+}
+
+// way is what is known of the way to the peer.
+type way struct {
 	// routed means that there is a route to the peer. loops means that the peer is this host. linked means that the
 	// next hop is resolved.
 	routed, loops, linked bool
-	// forbidden means that a rule of this host drops packets of kernel UDP to the peer's port.
-	forbidden bool
-	nextHop   netip.Addr
-	out       netlink.Link // outgoing interface of the route
-	probe     probe
+	// forbidden means that a rule of this host drops packets of kernel UDP to the peer's port. deaf means that a rule drops
+	// those that come to our own port: see [hears]. detour means that packets of kernel UDP to the peer leave by another
+	// interface than those of the adapter.
+	forbidden, deaf, detour bool
+	nextHop                 netip.Addr
+	out                     netlink.Link // outgoing interface of the route
+	probe                   probe
 }
 
 // learn reads the facts that several checks need. Facts that cannot be read stay zero.
@@ -86,7 +96,7 @@ func (x *exam) queues() int { return int(x.channels.RxCount + x.channels.Combine
 
 // find returns the interface with the name or the address.
 func (x *exam) find() netlink.Link {
-	if x.kind != ianame.UDP {
+	if x.ifname != "" {
 		ifi, err := xdp.FindInterface(x.ifname)
 		if err != nil {
 			return nil

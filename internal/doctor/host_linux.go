@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -80,17 +81,59 @@ func kernelFinding(release string) []Finding {
 // checkAFXDP opens an AF_XDP socket and closes it.
 //
 // System calls: socket, close.
-func checkAFXDP(context.Context, *exam) []Finding {
+func checkAFXDP(_ context.Context, x *exam) []Finding {
 	fd, err := unix.Socket(unix.AF_XDP, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
+	if err == nil {
+		_ = unix.Close(fd) // the socket carried nothing
+	}
+	return socketFinding(err, has(x.caps, unix.CAP_NET_RAW))
+}
+
+// socketFinding says what the result of socket(AF_XDP) means to a process with or without CAP_NET_RAW.
+func socketFinding(err error, raw bool) []Finding {
+	forbidden := errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOSYS)
 	switch {
 	case err == nil:
-		_ = unix.Close(fd) // the socket carried nothing
 		return ok("AF_XDP sockets can be made")
-	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
-		return nil // the kernel supports them; the capability check reports what is missing
+	case forbidden && !raw:
+		return nil // the capability check reports what is missing
+	case forbidden:
+		return failure("AF_XDP sockets are forbidden though the capability is there ("+err.Error()+")", forbidders,
+			"run outside of it, or with a seccomp profile that allows sockets of AF_XDP (44), such as docs/seccomp.json", "")
 	}
 	return failure("the kernel has no AF_XDP sockets ("+err.Error()+")", "It was built without CONFIG_XDP_SOCKETS.",
 		"use a kernel with CONFIG_XDP_SOCKETS=y, or kernel UDP: --ia udp:ADDRESS", "")
+}
+
+// forbidders are what can forbid a system call to a process that has the capabilities.
+const forbidders = "A container, its seccomp profile, a user namespace or kernel lockdown forbids it."
+
+// pseudoFile is a file of proc(5) or sysfs(5), with the command that mounts its file system.
+type pseudoFile struct{ file, mount string }
+
+// pseudoFiles are files without which AF_XDP does not open.
+var pseudoFiles = []pseudoFile{
+	{"proc/self/mountinfo", "mount -t proc proc /proc"},
+	{"sys/devices/system/cpu/possible", "mount -t sysfs sysfs /sys"},
+}
+
+// checkMounts looks for the files of the kernel that opening the adapter reads: a chroot or a container may lack them.
+func checkMounts(context.Context, *exam) (found []Finding) {
+	for _, f := range missingFiles(os.DirFS("/")) {
+		found = append(found, failure("there is no file /"+f.file+" of the kernel", "The XDP program cannot be loaded without it.",
+			"mount it in this chroot or container", as(f.mount))...)
+	}
+	return found
+}
+
+// missingFiles returns those of pseudoFiles that cannot be read below root.
+func missingFiles(root fs.FS) (missing []pseudoFile) {
+	for _, f := range pseudoFiles {
+		if _, err := fs.ReadFile(root, f.file); err != nil {
+			missing = append(missing, f)
+		}
+	}
+	return missing
 }
 
 // checkJIT reads the JIT setting. Kernels that always compile programs do not have it.
@@ -122,6 +165,9 @@ func checkCPUs(context.Context, *exam) []Finding {
 	if n < 2 {
 		return warning("1 processor for this process", "A side that spins shares it with the kernel: round trips take milliseconds at times.",
 			"give the process two or more", "")
+	}
+	if q, limited := cpuQuota(os.DirFS("/")); limited && q < 2 {
+		return quotaFinding(q)
 	}
 	if slow := slowGovernors(); len(slow) > 0 {
 		return warning(fmt.Sprintf("%s, %d of them governed by %q", plural(n, "processor"), len(slow), "powersave"),

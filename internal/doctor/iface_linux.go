@@ -17,7 +17,10 @@ func checkInterface(_ context.Context, x *exam) []Finding {
 	if x.link != nil {
 		return ok("%s: %s%s", x.name(), x.driverName(), address(x.link))
 	}
-	if x.kind == ianame.UDP {
+	if _, err := netlink.LinkList(); err != nil {
+		return x.interfacesUnread(err)
+	}
+	if x.ifname == "" {
 		return failure(fmt.Sprintf("%v is not an address of this host", x.addr), "",
 			"choose one of "+strings.Join(localAddresses(), ", "), "")
 	}
@@ -27,6 +30,17 @@ func checkInterface(_ context.Context, x *exam) []Finding {
 	}
 	return failure(fmt.Sprintf("there is no interface %s", x.ifname), "",
 		"choose one of "+strings.Join(interfaceNames(), ", "), "")
+}
+
+// interfacesUnread reports that the kernel does not list the interfaces to this process. A socket of kernel UDP does not
+// need the list.
+func (x *exam) interfacesUnread(err error) []Finding {
+	f := failure("the interfaces of this host cannot be read: "+err.Error(), forbidders,
+		"allow sockets of netlink (16) to the process, as docs/seccomp.json does", "")
+	if x.kind == ianame.UDP && x.addr.IsValid() {
+		f[0].Severity = Warning
+	}
+	return f
 }
 
 // driverName returns the name of the device's driver or, if it has none, the kind of the interface.
@@ -102,13 +116,21 @@ func checkAddress(_ context.Context, x *exam) []Finding {
 	} else if x.Peer.Is4() {
 		family = " IPv4"
 	}
-	found, fix := fmt.Sprintf("%s has no%s address", x.name(), family), "give it one, of the network that the peers are in, such as"
+	found, fix := fmt.Sprintf("%s has no%s address%s", x.name(), family, x.onlyLinkLocal()), "give it one, of the network that the peers are in, such as"
 	command := as(fmt.Sprintf("ip address add %s dev %s", example, x.name()))
 	if master := masterOf(x.link); master != "" {
 		found += fmt.Sprintf(": it is a part of %s", master)
 		fix, command = fmt.Sprintf("use %s instead, or take %s out of it and give it an address", master, x.name()), ""
 	}
 	return failure(found, "An adapter is known by an address of its interface.", fix, command)
+}
+
+// onlyLinkLocal says why the addresses that the interface has do not count; empty if it has none.
+func (x *exam) onlyLinkLocal() string {
+	if len(x.addrs) == 0 || x.Peer.Is4() || !x.addrs[0].IsLinkLocalUnicast() {
+		return ""
+	}
+	return ", only a link-local one"
 }
 
 // unusable reports an address that the adapter needs and cannot use: its own, or the only one of the interface.
@@ -171,15 +193,23 @@ func checkLayer(_ context.Context, x *exam) []Finding {
 	return nil
 }
 
-// leastMTU is the smallest useful MTU: every path must carry packets of 1200 bytes, and IPv6 headers are added.
-const leastMTU = 1280
+const (
+	// leastMTU is what every path must carry if the interfaces at its ends do: packets of 1200 bytes, and IPv6 headers.
+	leastMTU = 1280
+	// openMTU is the smallest MTU of an interface with which an adapter opens: a connection needs 856 bytes in a packet,
+	// and 28 are the headers of IPv4 and UDP.
+	openMTU = 884
+)
 
 func checkMTU(_ context.Context, x *exam) []Finding {
 	mtu := x.link.Attrs().MTU
 	most, exact := x.mostNative()
 	switch {
+	case mtu < openMTU:
+		return failure(fmt.Sprintf("MTU %d is too small", mtu), fmt.Sprintf("An adapter needs packets of %d bytes.", openMTU),
+			"raise it, on every host and switch of this network", x.setMTU(1500))
 	case mtu < leastMTU:
-		return failure(fmt.Sprintf("MTU %d is too small", mtu), fmt.Sprintf("The protocol needs packets of %d bytes on every path.", leastMTU),
+		return warning(fmt.Sprintf("MTU %d is small", mtu), fmt.Sprintf("There is no IPv6 below %d, and many small packets are slow.", leastMTU),
 			"raise it, on every host and switch of this network", x.setMTU(1500))
 	case x.kind == ianame.UDP:
 		return ok("MTU %d", mtu)

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"syscall"
 	"time"
 
 	"github.com/vishvananda/netlink"
 
-	"github.com/datxdp/datxdp/dat"
 	"github.com/datxdp/datxdp/internal/ianame"
 	"github.com/datxdp/datxdp/internal/route"
 )
@@ -19,15 +19,21 @@ import (
 // checkRoute looks up the route that the adapter will use. An AF_XDP link sends only through its own interface, even if
 // another interface has a better route.
 func checkRoute(_ context.Context, x *exam) []Finding {
+	if f := x.unreachableName(); f != nil {
+		return f
+	}
 	r, err := x.route()
 	if err != nil {
 		return x.noRoute(err)
 	}
-	x.routed, x.nextHop, x.out = true, r.Via, x.link
+	x.routed, x.nextHop, x.out, x.detour = true, r.Via, x.link, !r.Local && x.detours()
 	if l, err := netlink.LinkByIndex(r.Index); err == nil {
 		x.out = l
 	}
 	switch {
+	case r.Local && isDown("lo") && (x.kind == ianame.UDP || !slices.Contains(x.addrs, x.peerAddr())):
+		return failure(fmt.Sprintf("%v is an address of this host, and lo is down", x.Peer), "Packets to it cross the loopback interface.",
+			"bring it up", as("ip link set dev lo up"))
 	case r.Local:
 		x.loops = true
 		return ok("%v is an address of this host: packets do not leave it", x.Peer)
@@ -62,6 +68,9 @@ func (x *exam) noRoute(err error) []Finding {
 	if !errors.Is(err, route.ErrUnreachable) {
 		return x.routeUnread(err)
 	}
+	if f := x.refusingRoute(); f != nil {
+		return f
+	}
 	return failure(fmt.Sprintf("no route leads to %v through %s", x.Peer, x.name()), "Nothing can be sent to it.",
 		"check the address; or add a route: this one if it is on the same network, with \"via GATEWAY\" before dev if it is not",
 		as(fmt.Sprintf("ip route add %v/%d dev %s", x.peerAddr(), x.Peer.BitLen(), x.name())))
@@ -89,7 +98,7 @@ func checkNeighbour(ctx context.Context, x *exam) []Finding {
 	if ctx.Err() != nil {
 		return nil // the neighbour had no time to answer
 	}
-	if x.forbidden && x.kind == ianame.UDP {
+	if x.forbidden && x.mayOnlyUDP() {
 		x.linked = true // nothing was sent, so nothing is known about the neighbour
 		return x.forbids()
 	}
@@ -151,52 +160,14 @@ func (x *exam) neighbour(ctx context.Context) (n netlink.Neigh) {
 	}
 }
 
-// checkReach reports the answer from the peer's port. It reports a missing answer only if there was enough time to
-// wait.
-func checkReach(ctx context.Context, x *exam) []Finding {
-	x.probe.run(ctx, x)
-	at := netip.AddrPortFrom(x.Peer, x.remotePort())
-	switch {
-	case x.forbidden && x.kind == ianame.UDP:
-		return x.forbids()
-	case x.forbidden:
-		return info("whether an adapter answers at %v cannot be heard: a rule of this host forbids kernel UDP to send to the port. AF_XDP passes it by", at)
-	case x.probe.adapter:
-		return ok("an adapter answers at %v", at)
-	case ctx.Err() != nil && !x.probe.refused:
-		return nil
-	case x.probe.busy && !x.probe.refused:
-		return info("whether an adapter answers at %v cannot be heard: UDP port %d is taken here", at, x.Port)
-	case x.loops:
-		return info("no adapter answers at %v, which is this host", at)
-	case x.probe.refused:
-		return failure(fmt.Sprintf("%v is up, but no adapter has UDP port %d open there", x.Peer, x.remotePort()),
-			"Its kernel answers that the port is closed.", "start the program there, such as",
-			fmt.Sprintf("datbench server --ia auto:INTERFACE%s", x.portFlag()))
-	case x.probe.echoed > 0:
-		return failure(fmt.Sprintf("%v is up, but UDP port %d does not answer", x.Peer, x.remotePort()),
-			"A firewall drops the packets on their way, or a program that is not a DAT adapter has the port.",
-			"on that host, look with: datbench doctor; and let the port through its firewall, as with",
-			fmt.Sprintf("iptables -I INPUT -p udp --dport %d -j ACCEPT", x.remotePort()))
-	}
-	return failure(fmt.Sprintf("%v does not answer, neither on UDP port %d nor to ping", x.Peer, x.remotePort()),
-		"It is down, or a firewall drops what is sent to it.",
-		"check that the host is up; on it, run: datbench doctor", "")
-}
-
-func (x *exam) portFlag() string {
-	if x.remotePort() == dat.DefaultPort {
-		return ""
-	}
-	return fmt.Sprintf(" --port %d", x.remotePort())
-}
-
 // checkPathMTU compares the largest packet that was answered with the interface's MTU.
 func checkPathMTU(_ context.Context, x *exam) []Finding {
 	mtu, out := x.out.Attrs().MTU, x.out.Attrs().Name
 	switch {
 	case x.loops:
 		return nil
+	case x.detour:
+		return info("the path MTU cannot be measured: ping would leave by another interface than the adapter")
 	case x.probe.echoErr != nil:
 		return info("the path MTU cannot be measured (%v)", x.probe.echoErr)
 	case x.probe.echoed == 0:
@@ -206,6 +177,11 @@ func checkPathMTU(_ context.Context, x *exam) []Finding {
 		return nil
 	case x.probe.echoed >= min(mtu, largestEcho(x.Peer)):
 		return ok("packets of %d bytes pass to %v", x.probe.echoed, x.Peer)
+	}
+	if least := min(mtu, leastMTU); x.probe.echoed < least {
+		return failure(fmt.Sprintf("packets of %d bytes pass to %v, those of %d do not", x.probe.echoed, x.Peer, least),
+			fmt.Sprintf("A connection is established, and moves nothing: the protocol needs packets of %d bytes on every path.", least),
+			"raise the MTU of what is between, or let large packets through its firewall", "")
 	}
 	return warning(fmt.Sprintf("packets of %d bytes pass to %v, those of MTU %d do not", x.probe.echoed, x.Peer, mtu),
 		"The MTU differs along the path. DAT finds the size that passes, at the cost of speed; other programs may hang.",

@@ -59,7 +59,12 @@ func largestEcho(a netip.Addr) int {
 //
 // System calls: socket, setsockopt, bind, sendto, recvfrom.
 func largestPing(ctx context.Context, local, to netip.Addr, mtu int) (int, error) {
-	f := familyOf(to)
+	sizes := slices.DeleteFunc(append(slices.Clone(pathSizes), min(mtu, largestEcho(to))), func(n int) bool { return n > mtu })
+	return familyOf(to).ping(ctx, local, to, sizes)
+}
+
+// ping sends echo requests of some sizes, and returns the largest size that was answered.
+func (f echoFamily) ping(ctx context.Context, local, to netip.Addr, sizes []int) (int, error) {
 	c, raw, err := f.open(local)
 	if err != nil {
 		return 0, err
@@ -69,7 +74,6 @@ func largestPing(ctx context.Context, local, to netip.Addr, mtu int) (int, error
 	defer requests.Wait() // Close ends a request that waits for room in the send buffer
 	defer c.Close()
 	defer cancel()
-	sizes := slices.DeleteFunc(append(slices.Clone(pathSizes), min(mtu, largestEcho(to))), func(n int) bool { return n > mtu })
 	requests.Go(func() { f.send(ctx, c, to, sizes) })
 	return f.receive(ctx, c, raw, to, slices.Max(sizes)), nil
 }

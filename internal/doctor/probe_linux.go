@@ -31,9 +31,9 @@ const (
 
 // probe holds the answers of a peer.
 type probe struct {
-	// adapter: the DAT protocol answered. refused: the host reported that the port is closed. busy: our own port is in
-	// use, so no answer could be received.
-	adapter, refused, busy bool
+	// adapter: the DAT protocol answered. secure: it accepts secure connections only. refused: the host reported that the
+	// port is closed. busy: our own port is in use, so no answer could be received.
+	adapter, secure, refused, busy bool
 	// echoed is the largest IP packet that ping got back, in bytes. echoErr says why ping could not run.
 	echoed  int
 	echoErr error
@@ -43,22 +43,35 @@ func (p *probe) answered() bool { return p.adapter || p.refused || p.echoed > 0 
 
 // run pings the host and probes its port.
 func (p *probe) run(ctx context.Context, x *exam) {
-	own, at := x.own(), netip.AddrPortFrom(x.Peer, x.remotePort())
+	own, at, mtu := x.own(), x.peerAt(), x.out.Attrs().MTU
 	var all sync.WaitGroup
-	all.Go(func() { p.ask(ctx, own, at) })
-	all.Go(func() { p.echoed, p.echoErr = largestPing(ctx, own.Addr(), at.Addr(), x.out.Attrs().MTU) })
+	all.Go(func() { p.port(ctx, own, at) })
+	all.Go(func() { p.echoed, p.echoErr = largestPing(ctx, own.Addr(), at.Addr(), mtu) })
 	all.Wait()
+	if least := min(mtu, leastMTU); p.echoed > 0 && p.echoed < least {
+		p.echoed = p.again(ctx, own.Addr(), at.Addr(), least) // a queue on the way may have dropped a burst
+	}
 }
 
-// ask probes the port in two ways, one after the other. It sends connection requests second, because each may cost one
+// port probes the port in two ways, one after the other. It sends connection requests second, because each may cost one
 // of the few port unreachable messages that the peer sends.
-func (p *probe) ask(ctx context.Context, own, at netip.AddrPort) {
+func (p *probe) port(ctx context.Context, own, at netip.AddrPort) {
 	if p.refused = refused(ctx, own, at, echoTail); p.refused {
 		return
 	}
-	if p.adapter, p.busy = answers(ctx, own, at); !p.adapter {
+	if p.connect(ctx, own, at); !p.adapter {
 		p.refused = refused(ctx, own, at, refusalLimit)
 	}
+}
+
+// again pings with packets of one size alone. It returns the size if one is answered.
+func (p *probe) again(ctx context.Context, local, to netip.Addr, size int) int {
+	f := familyOf(to)
+	n, err := f.ping(ctx, local, to, []int{size})
+	if err != nil {
+		return p.echoed
+	}
+	return max(p.echoed, n)
 }
 
 // nudge sends one byte, which every adapter ignores. It makes the kernel resolve the neighbour. The error is EPERM if a
@@ -105,36 +118,59 @@ func refused(ctx context.Context, own, at netip.AddrPort, limit time.Duration) b
 	return false
 }
 
-// answers requests a connection to a qualifier without a listener. Any answer proves that there is an adapter. The
-// answer arrives at our own port; busy means that this port is in use.
-func answers(ctx context.Context, own, at netip.AddrPort) (answered, busy bool) {
-	ctx, cancel := context.WithTimeout(ctx, connectLimit)
-	defer cancel()
-	l, err := udplink.Open(own.Addr(), udplink.Options{Port: own.Port(), Frames: 64})
-	if err != nil {
-		return false, errors.Is(err, link.ErrBusy)
-	}
-	// ListenGrace is short, because any answer is sufficient.
-	ia, err := dat.OpenLink(dat.Options{PeerPort: at.Port(), Limits: dat.Limits{ListenGrace: time.Nanosecond}}, l)
-	if err != nil {
-		return false, false
-	}
-	defer ia.Close()
-	evd, err := connect(ia, at.Addr())
-	if err != nil {
-		return false, false
-	}
-	var ev dat.Event
-	for ctx.Err() == nil {
-		if _, err := evd.Wait(20*time.Millisecond, 1, &ev); err == nil {
-			return ev.Number == dat.EventNonPeerRejected && ev.BreakReason != dat.BreakPort || ev.Number == dat.EventPeerRejected || ev.Number == dat.EventEstablished, false
-		}
-	}
-	return false, false
+// connect requests a connection to a qualifier without a listener. Any answer proves that there is an adapter. The
+// answer arrives at our own port.
+func (p *probe) connect(ctx context.Context, local, at netip.AddrPort) {
+	ev, err := ask(ctx, local, at, dat.Security{Insecure: true})
+	p.busy = errors.Is(err, link.ErrBusy)
+	p.adapter = err == nil && answered(&ev)
+	p.secure = p.adapter && ev.BreakReason == dat.BreakSecure
 }
 
-// connect requests a connection. The result is an event.
-func connect(ia *dat.IA, to netip.Addr) (*dat.EVD, error) {
+// authenticate requests a connection in secure mode, and reports whether the two ends know each other's keys.
+func (p *probe) authenticate(ctx context.Context, local, at netip.AddrPort, s dat.Security) error {
+	ev, err := ask(ctx, local, at, s)
+	if err == nil && !answered(&ev) {
+		err = errSilentHandshake
+	}
+	return err
+}
+
+var errSilentHandshake = errors.New("the handshake has no answer")
+
+// answered reports whether an adapter has answered a request.
+func answered(ev *dat.Event) bool {
+	return ev.Number == dat.EventNonPeerRejected && ev.BreakReason != dat.BreakPort || ev.Number == dat.EventPeerRejected || ev.Number == dat.EventEstablished
+}
+
+// ask requests a connection to a qualifier without a listener, and returns the event that ends the request.
+func ask(ctx context.Context, local, at netip.AddrPort, s dat.Security) (ev dat.Event, err error) {
+	ctx, cancel := context.WithTimeout(ctx, connectLimit)
+	defer cancel()
+	l, err := udplink.Open(local.Addr(), udplink.Options{Port: local.Port(), Frames: 64})
+	if err != nil {
+		return ev, err
+	}
+	// ListenGrace is short, because any answer is sufficient.
+	ia, err := dat.OpenLink(dat.Options{PeerPort: at.Port(), Security: s, Limits: dat.Limits{ListenGrace: time.Nanosecond}}, l)
+	if err != nil {
+		return ev, err
+	}
+	defer ia.Close()
+	evd, err := request(ia, at.Addr())
+	if err != nil {
+		return ev, err
+	}
+	for ctx.Err() == nil {
+		if _, err := evd.Wait(20*time.Millisecond, 1, &ev); err == nil {
+			return ev, nil
+		}
+	}
+	return dat.Event{}, nil
+}
+
+// request requests a connection. The result is an event.
+func request(ia *dat.IA, to netip.Addr) (*dat.EVD, error) {
 	pz, err := ia.CreatePZ()
 	if err != nil {
 		return nil, err

@@ -99,7 +99,7 @@ func setcap(v version) string {
 //
 // System calls: bpf(BPF_PROG_LOAD) of a program that does nothing.
 func checkBPF(_ context.Context, x *exam) []Finding {
-	if len(lacks(x.caps, x.kernel)) > 0 {
+	if len(lacks(x.caps, x.kernel)) > 0 || len(missingFiles(os.DirFS("/"))) > 0 {
 		return nil // another check reports it
 	}
 	err := features.HaveProgramType(ebpf.XDP)
@@ -110,7 +110,7 @@ func checkBPF(_ context.Context, x *exam) []Finding {
 		return failure("the kernel has no XDP programs", "It was built without CONFIG_BPF_SYSCALL.", "use another kernel, or kernel UDP: --ia udp:ADDRESS", "")
 	}
 	return failure("bpf(2) is forbidden though the capabilities are there ("+strings.TrimSpace(err.Error())+")",
-		"A container, its seccomp profile, a user namespace or kernel lockdown forbids it.",
+		forbidders,
 		"run outside of it, or with --cap-add BPF,NET_ADMIN,NET_RAW and a seccomp profile that allows bpf", "")
 }
 

@@ -35,6 +35,7 @@ func checkSecurity(_ context.Context, x *exam) []Finding {
 		return failure(err.Error(), "The adapter does not open.", fix, "")
 	}
 	defer store.Close()
+	x.secure = true
 	found := secureFindings(store.Current(), source, identity.CheckProcessor(), files.Peers)
 	found = append(found, trustFindings(files.Known, x.announce)...)
 	return append(found, keyLogFindings(identity.KeyLogFile(), identity.CheckKeyLog(files))...)

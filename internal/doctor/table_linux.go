@@ -8,6 +8,7 @@ func table() []check {
 	return []check{
 		{"kernel", "the kernel's version, and what newer ones add", scopeHost, true, checkKernel},
 		{"af-xdp", "whether the kernel has AF_XDP sockets", scopeHost, true, checkAFXDP},
+		{"mounts", "whether the files of the kernel are there that opening reads", scopeHost, true, checkMounts},
 		{"bpf-jit", "whether BPF programs are compiled", scopeHost, true, checkJIT},
 		{"cpus", "how many processors there are, and how their clock is governed", scopeHost, false, checkCPUs},
 

@@ -31,7 +31,7 @@ type Target struct {
 	ifname, mode string
 	addr         netip.Addr
 	maxQueues    int    // queues=N of the name; 0 for all
-	peerPort     uint16 // peerport=N of the name; 0 for none
+	peerPort     uint16 // UDP port of the peer; 0 for ours
 
 	files              identity.Files
 	announce, insecure bool
@@ -51,14 +51,15 @@ func (t *Target) resolve() error {
 	if err != nil {
 		return err
 	}
-	if n, err = n.OnAddress(); err != nil {
+	if err = n.Check(); err != nil {
 		return err
 	}
+	if on, err := n.OnAddress(); err == nil {
+		n = on
+	} // otherwise the checks of the interface say what is wrong with it
 	t.kind, t.ifname, t.mode, t.addr, t.maxQueues = n.Kind, n.Interface, n.Mode, n.Addr, n.Queues
 	t.files, t.announce, t.insecure = identity.Files{Key: n.Key, Peers: n.Peers, Known: n.Known}, n.Announce, n.Insecure
-	if n.Port != 0 {
-		t.Port = n.Port
-	}
+	t.Port = cmp.Or(n.Port, t.Port)
 	t.peerPort = n.PeerPort
 	return nil
 }
