@@ -11,7 +11,15 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(drained{m}) }
+
+// drained runs the tests, and closes the adapters that would stay open for further dials.
+type drained struct{ *testing.M }
+
+func (d drained) Run() int {
+	defer func() { _ = Drain(context.Background()) }()
+	return d.M.Run()
+}
 
 // pair makes a stream between two adapters.
 func pair(a, b *dat.IA) (x, y *Conn, err error) {

@@ -33,8 +33,12 @@ type Dialer struct {
 }
 
 // Dial connects to the stream service at address, which is host:port. The context bounds the time until the connection
-// is established, and has no effect afterwards. The adapter is opened for its first stream or listener, and closed when
-// the last one is closed. Its name is one of the network namespace of the calling thread, as in Listen.
+// is established, and has no effect afterwards. The adapter's name is one of the network namespace of the calling thread, as
+// in Listen.
+//
+// The adapter is opened for its first stream or listener, which takes 2 ms over kernel UDP and 0.1 s over AF_XDP. It stays
+// open for a second after the last stream, so that a program that dials again does not open it again; Drain closes it.
+// If it has had a listener, it is closed with the last stream or listener, and their Close waits for that.
 //
 // If the host has several addresses, Dial tries those that the adapter reaches, in the order of RFC 6724, each with a share
 // of the time, as net.Dialer does. The error names each. Without a host, as in ":7000", it is the adapter's own address.

@@ -81,6 +81,7 @@ func (lc *ListenConfig) listen(ctx context.Context, port uint16) (*Listener, err
 // start creates the objects of the service. The caller frees them, also after an error.
 func (l *Listener) start(backlog int, port uint16) (err error) {
 	ia := l.stack.ia
+	l.stack.listens()
 	if l.addr, err = l.stack.address(); err != nil {
 		return err
 	}

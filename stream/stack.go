@@ -13,14 +13,19 @@ import (
 // at once, as with TCP. It is shorter than the time after which a connection request is repeated.
 const listenGrace = time.Millisecond
 
-// stack is an open adapter with its streams and listeners, its users. The last user closes it.
+// stack is an open adapter with its streams and listeners, its users. After the last one, the stack closes the adapter, or
+// keeps it open for the next dial.
 type stack struct {
 	key     adapter // in stacks
 	ia      *dat.IA
 	own     bool  // close ia with the stack
 	memory  quota // of the bytes by which rings grow
 	orphans orphans
-	users   int // guarded by opening
+
+	users    int  // guarded by opening, as are the fields below
+	listened bool // the adapter has had a listener
+	closed   bool
+	unused   *time.Timer // runs while the adapter is kept open; nil before
 
 	mu sync.Mutex
 	idling
@@ -61,7 +66,11 @@ func use(key adapter) (*stack, error) {
 		return s, nil
 	}
 	s := newStack(key)
-	if err := s.open(); err != nil {
+	err := s.open()
+	if err != nil && closeUnused() { // the device may be open with other options
+		err = s.open()
+	}
+	if err != nil {
 		return nil, err
 	}
 	stacks[key] = s
@@ -104,6 +113,13 @@ func (s *stack) reachable() error {
 		dat.DefaultPort, p.Address, s.key.name+" port=N", "peerport=N")
 }
 
+// listens notes that the adapter has a listener.
+func (s *stack) listens() {
+	opening.Lock()
+	defer opening.Unlock()
+	s.listened = true
+}
+
 // another counts one more user of a stack that is in use.
 func (s *stack) another() {
 	opening.Lock()
@@ -118,13 +134,59 @@ func (s *stack) release() {
 	if s.users--; s.users > 0 {
 		return
 	}
+	if s.own && !s.listened && s.ia.Err() == nil {
+		s.keep()
+		return
+	}
+	s.close()
+}
+
+// keep lets the adapter open for the next dial. An adapter that has had a listener is not kept: another process may be about
+// to listen in place of this one. opening is held.
+func (s *stack) keep() {
+	if s.unused == nil {
+		s.unused = time.AfterFunc(unusedTime, s.expire)
+	} else {
+		s.unused.Reset(unusedTime)
+	}
+}
+
+// expire closes an adapter that no dial has used.
+func (s *stack) expire() {
+	opening.Lock()
+	defer opening.Unlock()
+	if s.users == 0 {
+		s.close()
+	}
+}
+
+// close closes the adapter, unless it is that of the caller. opening is held.
+func (s *stack) close() {
+	if s.closed {
+		return
+	}
+	s.closed = true
 	if stacks[s.key] == s {
 		delete(stacks, s.key)
+	}
+	if s.unused != nil {
+		s.unused.Stop()
 	}
 	s.rest()
 	if s.own {
 		_ = s.ia.Close()
 	}
+}
+
+// closeUnused closes the adapters that are kept open, and reports whether there were any. opening is held.
+func closeUnused() (any bool) {
+	for _, s := range stacks {
+		if s.users == 0 {
+			s.close()
+			any = true
+		}
+	}
+	return any
 }
 
 // appendTo appends the streams of a set, which mu guards.
