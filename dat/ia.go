@@ -124,9 +124,9 @@ func (ia *IA) CloseWith(flags CloseFlags) error {
 		ia.mu.Unlock()
 		return fail(with(ErrInvalidState, SubInvalidStateIAInUse), "%d objects of this adapter still exist; free them or close abruptly", n)
 	}
+	ia.end(fail(ErrAbort, "the adapter was closed")) // before other calls fail, so that they find the reason
 	ia.closed = true
 	ia.mu.Unlock()
-	ia.end(fail(ErrAbort, "the adapter was closed"))
 	ia.a.openIAs.remove(ia)
 	ia.endObjects()
 	ia.removeObjects()

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -216,15 +217,40 @@ func TestCloseListener(t *testing.T) {
 	}
 }
 
-// TestAcceptOnClosedAdapter: closing the adapter ends Accept.
-func TestAcceptOnClosedAdapter(t *testing.T) {
-	ia := hosts(t, 1)[0]
-	l := listen(t, ListenConfig{IA: ia})
-	ended := make(chan error, 1)
-	go func() {
-		_, err := l.Accept()
-		ended <- err
-	}()
+// TestClosedAdapter: when the program closes the adapter, blocked and later calls return net.ErrClosed, and say why.
+func TestClosedAdapter(t *testing.T) {
+	all := hosts(t, 2)
+	ia, d, lc := all[0], Dialer{IA: all[0]}, ListenConfig{IA: all[0]}
+	far := listen(t, ListenConfig{IA: all[1]})
+	l := listen(t, lc)
+	reads, writes := dialTo(t, ia, far), dialTo(t, ia, far)
+	calls := []struct {
+		name string
+		call func() error
+	}{
+		{"Accept", func() error { _, err := l.Accept(); return err }},
+		{"Read", func() error { _, err := reads.Read(make([]byte, 1)); return err }},
+		{"Write", func() error { _, err := writes.Write(make([]byte, 4*maxRing)); return err }},
+	}
+	blocked := make([]chan error, len(calls))
+	for i, c := range calls {
+		blocked[i] = make(chan error, 1)
+		go func() { blocked[i] <- c.call() }()
+	}
 	check(t, ia.Close())
-	wantError(t, dat.ErrAbort, func() error { return soon(t, "Accept", func() error { return <-ended }) })
+	for i, c := range calls {
+		wantClosedAdapter(t, "blocked "+c.name, soon(t, c.name, func() error { return <-blocked[i] }))
+		wantClosedAdapter(t, c.name, soon(t, c.name, c.call))
+	}
+	_, err := d.dial(t.Context(), far.Addr().String())
+	wantClosedAdapter(t, "Dial", err)
+	_, err = lc.Listen(t.Context(), 0)
+	wantClosedAdapter(t, "Listen", err)
+}
+
+func wantClosedAdapter(t *testing.T, call string, err error) {
+	t.Helper()
+	if !errors.Is(err, net.ErrClosed) || !errors.Is(err, dat.ErrAbort) || !strings.Contains(err.Error(), "the adapter was closed") {
+		t.Errorf("%s: %v", call, err)
+	}
 }

@@ -135,7 +135,7 @@ func (c *Conn) fail(err error) bool {
 		return false
 	}
 	if c.phase != ended {
-		c.phase, c.cause = ended, err
+		c.phase, c.cause = ended, c.stack.ended(err)
 	}
 	return true
 }

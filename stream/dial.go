@@ -144,7 +144,7 @@ func (s *stack) dial(ctx context.Context, remote *net.TCPAddr, how dat.ConnectCo
 	s.another()
 	c, err := s.newConn(remote)
 	if err != nil {
-		return nil, err
+		return nil, s.ended(err)
 	}
 	c.active = true
 	if err = c.establish(ctx, how); err != nil {
@@ -152,7 +152,7 @@ func (s *stack) dial(ctx context.Context, remote *net.TCPAddr, how dat.ConnectCo
 		c.life = freed
 		c.mu.Unlock()
 		c.free()
-		return nil, err
+		return nil, s.ended(err)
 	}
 	return c, nil
 }

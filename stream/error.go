@@ -96,6 +96,19 @@ func (c *Conn) notAccepted(why dat.BreakReason) error {
 	}
 }
 
+// ended returns the reason why the adapter has ended or was closed, in place of err, which is what package dat returns then.
+// The error of an adapter that the program has closed is net.ErrClosed too.
+func (s *stack) ended(err error) error {
+	why := context.Cause(s.ia.Context())
+	switch {
+	case err == nil || why == nil:
+		return err
+	case errors.Is(why, dat.ErrAbort):
+		return fmt.Errorf("%w: %w", net.ErrClosed, why)
+	}
+	return why
+}
+
 // setupError returns the error for a call of package dat that failed before a connection or a service existed. It adds
 // the error number that package net would return.
 func setupError(err error) error {

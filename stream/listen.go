@@ -71,6 +71,7 @@ func (lc *ListenConfig) listen(ctx context.Context, port uint16) (*Listener, err
 	l := &Listener{stack: s, linger: lingerOf(lc.Linger)}
 	l.ctx, l.cancel = context.WithCancelCause(s.ia.Context())
 	if err := l.start(cmp.Or(lc.Backlog, defaultBacklog), port); err != nil {
+		err = s.ended(err)
 		l.free()
 		return nil, err
 	}
@@ -105,14 +106,14 @@ func (l *Listener) start(backlog int, port uint16) (err error) {
 
 // Accept waits for the next stream. A request of another protocol is refused and does not end Accept. When the adapter
 // has ended, for example because its interface was deleted, Accept returns the adapter's error: a server ends with it, or
-// closes the listener and its streams, and listens again.
+// closes the listener and its streams, and listens again. If the program has closed the adapter, the error is net.ErrClosed.
 func (l *Listener) Accept() (net.Conn, error) {
 	expired := l.deadline.channel()
 	err := os.ErrDeadlineExceeded
 	select {
 	case <-expired:
 	case <-l.ctx.Done():
-		err = context.Cause(l.ctx)
+		err = l.over()
 	default:
 		select {
 		case c := <-l.ready:
@@ -120,10 +121,19 @@ func (l *Listener) Accept() (net.Conn, error) {
 			return c, nil
 		case <-expired:
 		case <-l.ctx.Done():
-			err = context.Cause(l.ctx)
+			err = l.over()
 		}
 	}
 	return nil, &net.OpError{Op: "accept", Net: network, Addr: l.addr, Err: err}
+}
+
+// over returns the reason why the service has ended.
+func (l *Listener) over() error {
+	why := context.Cause(l.ctx)
+	if why == net.ErrClosed {
+		return why
+	}
+	return l.stack.ended(why)
 }
 
 // SetDeadline sets the time after which Accept returns os.ErrDeadlineExceeded; the zero time means never. The signature

@@ -128,7 +128,7 @@ func (c *Conn) vacancy(n int) error {
 		}
 		c.drain()
 		if err := c.makeRoom(n); err != nil {
-			return c.opError("write", err)
+			return c.opError("write", c.stack.ended(err))
 		}
 		if c.out.room() > 0 || n == 0 {
 			return nil
