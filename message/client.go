@@ -79,8 +79,9 @@ func (c *Client) Close() error {
 }
 
 // Call sends a request and waits for its response. It appends the response to the slice into and returns the result, as
-// the function append does; into may be nil. The error of the peer's handler is a RemoteError. If the context ends,
-// Call returns its error, and a response that comes later is dropped.
+// the function append does; into may be nil. The error of the peer's handler is a RemoteError, and so is that of
+// a request or a response that is larger than Server.MaxSize. If the context ends, Call returns its error, and a response
+// that comes later is dropped.
 func (c *Client) Call(ctx context.Context, into, request []byte) ([]byte, error) {
 	k := calls.Get().(*call)
 	k.response, k.err = into, nil

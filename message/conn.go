@@ -37,7 +37,7 @@ func New(c net.Conn) *Conn {
 }
 
 // SetMaxSize sets the size of the largest message in bytes, for both directions. A peer that announces a larger message
-// makes Recv fail. Larger values than 2 GiB - 1 count as that. SetMaxSize must be called before the first message.
+// makes Recv fail; the next Recv returns the message after it. Larger values than 2 GiB - 1 count as that. SetMaxSize must be called before the first message.
 func (c *Conn) SetMaxSize(n int) { c.in.max = min(n, math.MaxInt32) }
 
 // NetConn returns the connection below. It is for addresses and options; reading or writing damages the messages.
@@ -95,8 +95,8 @@ func (e *brokenError) Unwrap() error { return ErrBroken }
 
 // write sends a frame.
 func (c *Conn) write(ctx context.Context, h header, p []byte) error {
-	if len(p) > c.in.max {
-		return fmt.Errorf("message: %d bytes are more than the limit of %d (Conn.SetMaxSize)", len(p), c.in.max)
+	if limit := c.in.limit(h.kind); len(p) > limit {
+		return fmt.Errorf("message: %d bytes are more than the limit of %d (Conn.SetMaxSize)", len(p), limit)
 	}
 	select {
 	case c.sending <- struct{}{}:

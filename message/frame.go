@@ -104,35 +104,62 @@ type reader struct {
 	held   int    // bytes of the last frame that are still to be consumed
 	part   []byte // start of an incomplete frame
 	full   bool   // part is the last frame that was returned
+	skip   int64  // bytes of the payload of large, which are still to come
+	large  *sizeError
+	late   bool // return a sizeError after the payload has come, in place of before
 }
 
-// next returns the next frame. The payload is valid until the next call. After a timeout, next may be called again.
+// sizeError is the error for a frame that is larger than the limit. The reader skips its payload.
+type sizeError struct {
+	header
+	limit int
+}
+
+func (e *sizeError) Error() string {
+	return fmt.Sprintf("message: the peer announces %d bytes, more than the limit of %d (Conn.SetMaxSize)", e.length, e.limit)
+}
+
+// next returns the next frame. The payload is valid until the next call. After a timeout or a sizeError, next may be called
+// again.
 func (r *reader) next() (h header, payload []byte, err error) {
 	r.release()
 	for {
 		b, err := r.src.Peek()
 		if err != nil {
-			if err == io.EOF && len(r.part) > 0 {
+			if err == io.EOF && r.within() {
 				err = io.ErrUnexpectedEOF
 			}
 			return header{}, nil, err
 		}
-		if !r.copies && len(r.part) == 0 && len(b) >= headerSize {
-			if h, err = r.check(b); err != nil {
-				return h, nil, err
+		if r.skip > 0 {
+			if r.drop(len(b)); r.skip == 0 && r.late {
+				return r.large.header, nil, r.large
 			}
-			if n := headerSize + int(h.length); len(b) >= n {
-				r.held = n
-				return h, b[headerSize:n:n], nil
-			}
+			continue
 		}
-		if h, err = r.collect(b); err != nil {
-			return h, nil, err
-		}
-		if r.full {
-			return h, r.part[headerSize:], nil
+		h, payload, err := r.cut(b)
+		if payload != nil || err != nil && !r.late {
+			return h, payload, err
 		}
 	}
+}
+
+// cut takes a frame from received bytes. The payload is nil if the frame is incomplete.
+func (r *reader) cut(b []byte) (h header, payload []byte, err error) {
+	if !r.copies && len(r.part) == 0 && len(b) >= headerSize {
+		if h, err = r.check(b); err != nil {
+			r.src.Discard(headerSize)
+			return h, nil, err
+		}
+		if n := headerSize + int(h.length); len(b) >= n {
+			r.held = n
+			return h, b[headerSize:n:n], nil
+		}
+	}
+	if h, err = r.collect(b); err == nil && r.full {
+		payload = r.part[headerSize:]
+	}
+	return h, payload, err
 }
 
 // ahead waits for the end of the connection. It returns nil if it cannot, because further bytes wait. The frame that next
@@ -166,6 +193,8 @@ func (r *reader) collect(b []byte) (h header, err error) {
 	r.part = append(r.part, b[:n]...)
 	if len(r.part) >= headerSize {
 		if h, err = r.check(r.part); err != nil {
+			r.part = r.part[:0]
+			r.src.Discard(n)
 			return h, err
 		}
 		whole := headerSize + int(h.length)
@@ -181,11 +210,30 @@ func (r *reader) collect(b []byte) (h header, err error) {
 	return h, nil
 }
 
-// check parses a header and checks it.
+// within reports whether a part of a frame has arrived.
+func (r *reader) within() bool { return len(r.part) > 0 || r.skip > 0 }
+
+// drop consumes bytes of the payload to skip, at most n.
+func (r *reader) drop(n int) {
+	n = int(min(int64(n), r.skip))
+	r.src.Discard(n)
+	r.skip -= int64(n)
+}
+
+// check parses a header and checks it. After an error, the payload is to be skipped.
 func (r *reader) check(b []byte) (header, error) {
 	h := parseHeader(b)
-	if int64(h.length) > int64(r.max) {
-		return h, fmt.Errorf("message: the peer announces %d bytes, more than the limit of %d (Conn.SetMaxSize)", h.length, r.max)
+	if limit := r.limit(h.kind); int64(h.length) > int64(limit) {
+		r.skip, r.large = int64(h.length), &sizeError{h, limit}
+		return h, r.large
 	}
 	return h, nil
+}
+
+// limit returns the size of the largest payload. The text of an error is short, so it is within every limit.
+func (r *reader) limit(k kind) int {
+	if k == kindError {
+		return max(r.max, maxErrorText)
+	}
+	return r.max
 }

@@ -102,6 +102,12 @@ func TestMaxSize(t *testing.T) {
 	if _, err := to.Recv(t.Context()); err == nil || !strings.Contains(err.Error(), "limit of 10 ") {
 		t.Errorf("Recv: %v", err)
 	}
+	if err := from.Send(t.Context(), []byte("next")); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := to.Recv(t.Context()); string(p) != "next" || err != nil {
+		t.Errorf("Recv of the message after one that was too large: %q, %v", p, err)
+	}
 }
 
 // A context must end a blocked Recv, which loses nothing; the next call has a context of its own.

@@ -22,7 +22,7 @@ type Handler func(ctx context.Context, into, request []byte) ([]byte, error)
 // Server answers requests. Any goroutine may call its methods. The fields must not change after the first call.
 type Server struct {
 	Handler Handler
-	MaxSize int // size of the largest request and response in bytes; 0 means DefaultMaxSize
+	MaxSize int // size of the largest request and response in bytes, beyond which Call returns an error; 0 means DefaultMaxSize
 
 	sessions sessions
 }

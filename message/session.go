@@ -3,6 +3,7 @@ package message
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -43,6 +44,7 @@ func PeerOf(ctx context.Context) (Peer, bool) {
 
 func newSession(c net.Conn, maxSize int) *session {
 	x := &session{conn: New(c), peer: Peer{Addr: c.RemoteAddr()}}
+	x.conn.in.late = true // to answer what has come
 	if maxSize > 0 {
 		x.conn.SetMaxSize(maxSize)
 	}
@@ -71,25 +73,45 @@ func (c requestContext) Err() error {
 
 // serve answers requests until the end of the connection.
 func (x *session) serve(h Handler) error {
-	ctx := requestContext{x.ctx, x}
 	var out []byte
 	for {
 		ask, p, err := x.next()
-		if err != nil || p == nil {
+		large := (*sizeError)(nil)
+		switch {
+		case errors.As(err, &large) && ask.kind == kindRequest:
+			err = x.answer(ask.id, nil, fmt.Errorf("message: the request has %d bytes, more than the server's limit of %d", large.length, large.limit))
+		case err != nil || p == nil:
 			return err
+		default:
+			out, err = x.handle(h, out[:0], p)
+			err = x.answer(ask.id, out, err)
 		}
-		reply := header{kind: kindResponse, id: ask.id}
-		if out, err = h(ctx, out[:0], p); err != nil {
-			reply.kind, out = kindError, append(out[:0], err.Error()[:min(len(err.Error()), maxErrorText)]...)
-		}
-		x.handled()
-		if err := x.conn.write(context.Background(), reply, out); err != nil {
+		if err != nil {
 			return err
 		}
 		if cap(out) > bufferSize {
 			out = nil // do not keep the memory of a rare large response
 		}
 	}
+}
+
+// handle runs the handler for a request. The response is appended to into.
+func (x *session) handle(h Handler, into, request []byte) ([]byte, error) {
+	out, err := h(requestContext{x.ctx, x}, into, request)
+	x.handled()
+	if limit := x.conn.in.max; err == nil && len(out) > limit {
+		err = fmt.Errorf("message: the response has %d bytes, more than the server's limit of %d", len(out), limit)
+	}
+	return out, err
+}
+
+// answer sends the response to a request, or an error in its place.
+func (x *session) answer(id uint32, response []byte, err error) error {
+	if err == nil {
+		return x.conn.write(context.Background(), header{kind: kindResponse, id: id}, response)
+	}
+	text := err.Error()
+	return x.conn.write(context.Background(), header{kind: kindError, id: id}, []byte(text[:min(len(text), maxErrorText)]))
 }
 
 // next returns the next request, or nil at the end of the connection.
@@ -128,7 +150,7 @@ func (x *session) mayRead() bool {
 func (x *session) resumes(err error) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return errors.Is(err, os.ErrDeadlineExceeded) && !x.shut.IsZero() && len(x.conn.in.part) > 0 && x.extend()
+	return errors.Is(err, os.ErrDeadlineExceeded) && !x.shut.IsZero() && x.conn.in.within() && x.extend()
 }
 
 // extend allows a read after Shutdown, for a limited time. It returns false if the time of Shutdown is over. mu is held.
