@@ -74,6 +74,8 @@
 //   - Close of a stream whose peer has sent unread bytes still delivers what was written. TCP resets the connection, and
 //     can lose it.
 //   - There is no file descriptor: SyscallConn and File are missing.
+//   - net.Buffers makes a Write of each buffer, so the buffers of several goroutines can mix. TCP writes them at once.
+//   - A Conn that nothing refers to any more stays open until Close. TCP closes such a connection.
 //   - CloseRead discards bytes that have arrived and were not read. TCP lets them be read.
 //   - Ports are those of the adapter. The network of addresses is tcp, because libraries expect it.
 //

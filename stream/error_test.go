@@ -198,7 +198,7 @@ func TestListenErrors(t *testing.T) {
 		{ListenConfig{}, 1, errNoAdapter, "name one"},
 		{ListenConfig{Adapter: "nonsense"}, 1, dat.ErrProviderNotFound, "nonsense"},
 		{ListenConfig{IA: b}, port, syscall.EADDRINUSE, "choose another"},
-		{ListenConfig{IA: b, Backlog: -1}, 1, dat.ErrInvalidParameter, "-1"},
+		{ListenConfig{IA: b, Backlog: -1}, 1, syscall.EINVAL, "ListenConfig.Backlog of -1"},
 	} {
 		_, err := c.config.Listen(context.Background(), c.port)
 		if !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.want) {

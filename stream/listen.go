@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/datxdp/datxdp/dat"
@@ -15,7 +16,10 @@ import (
 type ListenConfig struct {
 	Adapter string  // name of the adapter: xdp:INTERFACE, udp:ADDRESS or auto:INTERFACE
 	IA      *dat.IA // an adapter that the caller has opened and closes later, in place of Adapter
-	Backlog int     // streams that may wait for Accept; 0 means 128
+
+	// Backlog is the number of streams that may wait for Accept; 0 means 128. An address may have as many as are free, so
+	// half of them if all streams come from one address. The dials beyond that wait.
+	Backlog int
 
 	Linger   time.Duration // of accepted streams, as in Dialer
 	Security dat.Security  // the keys with which Adapter is opened, in place of options in its name
@@ -63,6 +67,9 @@ func (lc *ListenConfig) listen(ctx context.Context, port uint16) (*Listener, err
 	}
 	if lc.Adapter == "" && lc.IA == nil {
 		return nil, errNoAdapter
+	}
+	if lc.Backlog < 0 {
+		return nil, failed(syscall.EINVAL, "a ListenConfig.Backlog of %d: set the number of streams that may wait, or 0 for %d", lc.Backlog, defaultBacklog)
 	}
 	s, err := use(adapter{name: lc.Adapter, security: lc.Security, ia: lc.IA})
 	if err != nil {
