@@ -106,7 +106,7 @@ func (s *stack) ended(err error) error {
 	case errors.Is(why, dat.ErrAbort):
 		return fmt.Errorf("%w: %w", net.ErrClosed, why)
 	}
-	return why
+	return fmt.Errorf("%w: %w", syscall.ENETDOWN, why)
 }
 
 // setupError returns the error for a call of package dat that failed before a connection or a service existed. It adds
