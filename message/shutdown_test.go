@@ -46,6 +46,11 @@ func dialer(t testing.TB, err error, dial func() (net.Conn, error)) func() net.C
 
 // eachTransport runs a test with a server whose handler waits for release.
 func eachTransport(t *testing.T, f func(*testing.T, *service)) {
+	eachServer(t, func(*service) {}, f)
+}
+
+// eachServer is eachTransport with a server that configure changes before it serves.
+func eachServer(t *testing.T, configure func(*service), f func(*testing.T, *service)) {
 	for name, listen := range transports {
 		t.Run(name, func(t *testing.T) {
 			s := &service{began: make(chan context.Context, 100), release: make(chan struct{}), served: make(chan error, 1)}
@@ -54,6 +59,7 @@ func eachTransport(t *testing.T, f func(*testing.T, *service)) {
 				<-s.release
 				return append(into, request...), nil
 			}
+			configure(s)
 			s.listener, s.dial = listen(t)
 			go func() { s.served <- s.Serve(s.listener) }()
 			f(t, s)

@@ -11,7 +11,7 @@ import (
 // TestServerMaxSize: a request, or a response, above the limit of the server fails its own call, which says why. An error text
 // may be longer than the limit. Other calls of the client go on.
 func TestServerMaxSize(t *testing.T) {
-	eachTransport(t, func(t *testing.T, s *service) {
+	limited := func(s *service) {
 		s.MaxSize = 100
 		wait := s.Handler
 		s.Handler = func(ctx context.Context, into, request []byte) ([]byte, error) {
@@ -23,6 +23,8 @@ func TestServerMaxSize(t *testing.T) {
 			}
 			return wait(ctx, into, request)
 		}
+	}
+	eachServer(t, limited, func(t *testing.T, s *service) {
 		c := NewClient(s.dial())
 		defer c.Close()
 		other := make(chan error, 1)
