@@ -171,10 +171,3 @@ func TestHolderName(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
-
-func TestNoQueue(t *testing.T) {
-	x := &exam{facts: facts{link: &netlink.Tuntap{LinkAttrs: netlink.LinkAttrs{Name: "tap0"}}}}
-	if got := checkQueues(t.Context(), x); severityOf(got) != Error || !strings.Contains(got[0].Found, "tap0 has no receive queue") {
-		t.Errorf("got %+v", got)
-	}
-}
