@@ -83,12 +83,16 @@ func (c *Conn) stuck(now time.Time) bool {
 // Drain waits until closed streams have delivered what was written to them, or until their peers are gone. A program
 // calls it before it ends, with a context that bounds the wait. It returns the error of the context.
 //
-// Drain also closes the adapters that have no streams, and stay open for the next Dial.
+// Drain also closes the adapters that have no streams, and stay open for the next Dial. Other open adapters will be closed with
+// their last stream.
 func Drain(ctx context.Context) error {
 	defer func() {
 		opening.Lock()
 		defer opening.Unlock()
 		closeUnused()
+		for _, s := range stacks {
+			s.drained = true
+		}
 	}()
 	select {
 	case <-orphaned.none():

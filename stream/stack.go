@@ -24,6 +24,7 @@ type stack struct {
 
 	users    int  // guarded by opening, as are the fields below
 	listened bool // the adapter has had a listener
+	drained  bool // Drain was called while the adapter was in use
 	closed   bool
 	unused   *time.Timer // runs while the adapter is kept open; nil before
 
@@ -134,7 +135,7 @@ func (s *stack) release() {
 	if s.users--; s.users > 0 {
 		return
 	}
-	if s.own && !s.listened && s.ia.Err() == nil {
+	if s.own && !s.listened && !s.drained && s.ia.Err() == nil {
 		s.keep()
 		return
 	}

@@ -45,8 +45,8 @@ func TestAdapterStaysOpen(t *testing.T) {
 	}
 }
 
-// TestAdapterClosesAtOnce: an adapter is closed with its last listener or stream if it has had a listener, and when another
-// open needs it.
+// TestAdapterClosesAtOnce: an adapter is closed with its last listener or stream if it has had a listener or Drain was called,
+// and when another open needs it.
 func TestAdapterClosesAtOnce(t *testing.T) {
 	const name = "udp:127.93.0.3"
 	server := serverAt(t, name)
@@ -60,6 +60,13 @@ func TestAdapterClosesAtOnce(t *testing.T) {
 	check(t, l.Close())
 	if isOpen(adapter{name: secure.Adapter, security: secure.Security}) {
 		t.Error("the adapter of a closed listener is open")
+	}
+	c, err = Dial(t.Context(), "udp:127.93.0.4", server)
+	check(t, err)
+	check(t, Drain(t.Context()))
+	check(t, c.Close())
+	if isOpen(adapter{name: "udp:127.93.0.4"}) {
+		t.Error("the adapter is open, though Drain was called before its last stream was closed")
 	}
 }
 
