@@ -104,9 +104,8 @@ const (
 	// ticks are about 5 s, which is enough to take an interface down and up again.
 	addressTicks = 50
 
-	// smallestMTU is the MTU in bytes that open connections need: a packet of 1200 bytes (basePacket of package wire) with
-	// the headers of UDP and IPv4.
-	smallestMTU = 1228
+	// smallestMTU is the least MTU of a link in bytes (RFC 8200 §5). Protocols over UDP need not cut packets below it.
+	smallestMTU = 1280
 
 	// tentativeWait limits the wait for duplicate address detection. By default the detection takes 1 s, after a random
 	// delay of up to 1 s (RFC 4862 section 5.4.2). tentativePause is the interval at which the address is read.

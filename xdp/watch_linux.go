@@ -146,10 +146,10 @@ func (w *watch) interfaceChanged(now route.Interface) error {
 	return nil
 }
 
-// mtuChanged reports a change of the MTU. A connection never cuts its data into packets smaller than its first ones.
+// mtuChanged reports a change of the MTU.
 func (w *watch) mtuChanged(was, now int) {
 	if now < smallestMTU {
-		w.changed(true, "the MTU was changed from %d to %d: open connections need %d, and their larger packets are lost until it is raised", was, now, smallestMTU)
+		w.changed(true, "the MTU was changed from %d to %d, below %d: larger packets of open connections are lost until it is raised", was, now, smallestMTU)
 		return
 	}
 	w.changed(false, "the MTU was changed from %d to %d; packets have at most %d bytes", was, now, min(now, w.d.mtu))
