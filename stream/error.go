@@ -77,9 +77,6 @@ func (c *Conn) endOf(ev *dat.Event) error {
 		if ev.BreakReason&^dat.BreakByPeer == dat.BreakTimeout {
 			return failed(syscall.ETIMEDOUT, "%v", ev.BreakReason)
 		}
-		if why := c.stack.ia.Err(); why != nil && ev.BreakReason == dat.BreakLocal {
-			return failed(syscall.ENETDOWN, "%v", why)
-		}
 		return failed(syscall.ECONNRESET, "%v", ev.BreakReason)
 	}
 }
