@@ -104,8 +104,8 @@ func openHere(device string) (port uint16, mode string) {
 }
 
 // acquire returns the open adapter that is registered under key or another key that suits, and counts one more open of
-// it. If no such adapter is open, acquire calls openLinks, makes an adapter for the device that openLinks returns, and registers the
-// adapter. An adapter whose device has ended is not shared: its opens keep it until they are closed.
+// it. If no such adapter is open, acquire calls openLinks, makes an adapter for the device that openLinks returns, and
+// registers the adapter. An adapter whose device has ended is not shared: its opens keep it until they are closed.
 func acquire(key string, o Options, openLinks func() (device, error), others ...candidate) (*adapter, error) {
 	var dev device
 	defer func() { dev.logLine.emit() }()

@@ -35,8 +35,8 @@ func TestAcceptLeavesFromTheDialledAddress(t *testing.T) {
 }
 
 // A connection request leaves from the address that the kernel takes for the destination, whichever address of the
-// interface comes first. Here the peer has a route to no other one. The first case has networks of IPv4, and the second
-// networks of IPv6, of which the kernel lists the latest first.
+// interface comes first. Here the peer has a route to no other one. The first case is IPv4. The second case is IPv6, where the
+// kernel lists the newest address first.
 func TestConnectLeavesFromTheKernelsChoice(t *testing.T) {
 	labtest.RequireXDP(t)
 	prefix := netip.MustParsePrefix

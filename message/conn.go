@@ -37,7 +37,8 @@ func New(c net.Conn) *Conn {
 }
 
 // SetMaxSize sets the size of the largest message in bytes, for both directions. A peer that announces a larger message
-// makes Recv fail; the next Recv returns the message after it. Larger values than 2 GiB - 1 count as that. SetMaxSize must be called before the first message.
+// makes Recv fail; the next Recv returns the message after it. Larger values than 2 GiB - 1 count as that. SetMaxSize
+// must be called before the first message.
 func (c *Conn) SetMaxSize(n int) { c.in.max = min(n, math.MaxInt32) }
 
 // NetConn returns the connection below. It is for addresses and options; reading or writing damages the messages.

@@ -99,8 +99,9 @@ func (s *sessions) finish(end func(*session)) <-chan struct{} {
 
 // Shutdown ends the server without interrupting requests, as http.Server.Shutdown does: it closes the listeners, lets
 // each connection answer the requests of its client, and closes it when no byte has come for 10 ms and no request is
-// incomplete. A client that goes on sending is cut off after one second, and after the request that is handled then. Shutdown returns nil when all connections have
-// ended. If the context ends before, it returns the context's error, and the connections go on until Close.
+// incomplete. A client that goes on sending is cut off after one second, and after the request that is handled then.
+// Shutdown returns nil when all connections have ended. If the context ends before, it returns the context's error, and
+// the connections go on until Close.
 func (s *Server) Shutdown(ctx context.Context) error {
 	ended := s.sessions.finish((*session).shutDown)
 	select {

@@ -15,8 +15,8 @@ import (
 )
 
 // Attack 19: foes send packets with PSNs far ahead in the window, but never the packet that the victim expects next.
-// The number of frames that all connections hold must be bounded. The bystander's connection must make progress on a lossy network, even if there is no room for
-// its early packets.
+// The number of frames that all connections hold must be bounded. The bystander's connection must make progress on a
+// lossy network, even if there is no room for its early packets.
 func TestAttack19WindowBomb(t *testing.T) {
 	eachMode(t, func(t *testing.T, keys *seal.Limits) {
 		for _, foes := range []int{1, 2, 4} {

@@ -8,7 +8,7 @@
 // Ordering. When Claim has returned nil, a Claim of another process fails until Release or Close is called.
 //
 // Ownership. The addresses of one namespace share one descriptor, which the last Close closes. A forked child inherits
-// the descriptor, and the claims would last as long as the child: it closes the descriptors that Descriptors returns.
+// the descriptor, and the claims would last as long as the child. So the C provider closes it in the child (internal/exclusive).
 //
 // Threading. Open uses the network namespace of the calling thread. Any goroutine, on a thread of any namespace, may call
 // the methods.

@@ -23,7 +23,7 @@ func chainMessage(family byte, hook, policy uint32) []byte {
 		at, nl.NewRtAttr(unix.NFTA_CHAIN_POLICY, binary.BigEndian.AppendUint32(nil, policy)))
 }
 
-// Input chains that drop by their policy are found, of the families that see UDP. What is cut off is not.
+// inputChain finds an input chain whose policy drops, if its family sees UDP. It finds nothing in a message that is cut off.
 func TestInputChain(t *testing.T) {
 	const accept = 1 // NF_ACCEPT
 	whole := chainMessage(unix.NFPROTO_INET, unix.NF_INET_LOCAL_IN, verdictDrop)

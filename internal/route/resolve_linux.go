@@ -179,8 +179,9 @@ func (t *Table) answerWanted() {
 	}
 }
 
-// learn looks up the route of a flow and directs its hop, if it still has one. If the kernel does not answer, the known state stays. Only lookupDue sets again: a result that another goroutine has waited for does
-// not replace a known route, because it may be older.
+// learn looks up the route of a flow and directs its hop, if it still has one. If the kernel does not answer, the known
+// state stays. Only lookupDue sets again: a result that another goroutine has waited for does not replace a known
+// route, because it may be older.
 func (t *Table) learn(f flow, again bool) {
 	way, err := t.query(f)
 	t.mu.Lock()
