@@ -12,7 +12,7 @@ import (
 func receiveWindow(caps *link.Caps, maxPacket int) uint16 {
 	n := caps.RxFrames / ((maxPacket + caps.FrameSize - 1) / caps.FrameSize)
 	if caps.RxWindow > 0 {
-		n = min(n, caps.RxWindow)
+		n = min(n, caps.RxWindow-beyondWindow)
 	}
 	return uint16(min(max(n, minPeerWindow), proto.MaxWindow))
 }

@@ -14,6 +14,8 @@ const (
 	maxWindow = proto.MaxWindow
 	// minPacket is the smallest MTU that a peer may have. Every handshake packet fits into it.
 	minPacket = proto.HeaderSize + proto.MaxHelloSize + proto.TrailerSize
+	// beyondWindow is the number of packets that may be in flight besides a full window: a Probe and a tail loss probe.
+	beyondWindow = 2
 	// minPeerWindow is the smallest receive window that a peer may have.
 	minPeerWindow = 32
 
