@@ -49,7 +49,7 @@ func checkShare(_ context.Context, x *exam) []Finding {
 	if x.stopped != "" || x.link.Type() == "veth" || x.link.Attrs().Flags&(net.FlagLoopback|net.FlagPointToPoint) != 0 {
 		return nil
 	}
-	return []Finding{{Severity: Info, Found: "beside bulk TCP in one queue of a switch, a connection gets a small part of the rate, because it keeps the queue short",
+	return []Finding{{Severity: Info, Found: "beside bulk TCP in one queue of a switch, a connection and TCP do not share the rate fairly",
 		Fix: "where such TCP shares a port, give UDP port " + strconv.Itoa(int(x.Port)) + " a traffic class of its own on the switch: docs/LINKS.md, Beside TCP"}}
 }
 
