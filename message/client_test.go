@@ -130,21 +130,27 @@ func TestCallContext(t *testing.T) {
 			}
 		})
 	}
-	for { // until all are outstanding
-		c.mu.Lock()
-		n := len(c.pending)
-		c.mu.Unlock()
-		if n == 8 {
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
+	awaitPending(t, c, 8)
 	cancel()
 	late.Wait()
 	close(release)
 	patient.Wait()
-	if len(c.pending) != 0 {
-		t.Errorf("%d calls are pending", len(c.pending))
+	awaitPending(t, c, 0)
+}
+
+// awaitPending waits until n calls are outstanding.
+func awaitPending(t *testing.T, c *Client, n int) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		c.mu.Lock()
+		got := len(c.pending)
+		c.mu.Unlock()
+		if got == n {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d calls are pending, want %d", got, n)
+		}
 	}
 }
 
