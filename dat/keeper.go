@@ -41,20 +41,21 @@ func (k *deviceObserver) Changed(queue int, harmful bool, description string) {
 	go k.logger.Log(context.Background(), level, "dat: the device changed", attrs...)
 }
 
-// Ended breaks every connection and reports the end of the device to each open of the adapter.
+// Ended reports the end of the device to each open of the adapter and breaks every connection.
 func (k *deviceObserver) Ended(why error) {
 	k.a.endDevice(why)
 	go k.logger.Error("dat: the device ended", k.kind, k.name(), "reason", why)
 }
 
-// endDevice breaks every connection of the adapter and queues EventAsyncIACatastrophic in each of its opens.
+// endDevice queues EventAsyncIACatastrophic in each open of the adapter and breaks every connection. The contexts of the
+// opens are done first, so a program that sees a broken connection finds the reason there.
 func (a *adapter) endDevice(why error) {
 	a.endReason.Store(&why)
-	a.linkDown()
 	for _, ia := range a.openIAs.all() {
 		ia.postAsync(EventAsyncIACatastrophic, ia, ReasonIAEnded)
 		ia.end(why)
 	}
+	a.linkDown()
 }
 
 // linkDown breaks every connection of the adapter.
