@@ -15,10 +15,10 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the example into README.md")
+var update = flag.Bool("update", false, "write the example into docs/DAT.md")
 
-// TestReadmeExample compares the Go block of README.md with the compiled example that it quotes.
-func TestReadmeExample(t *testing.T) {
+// TestDocumentExample compares the Go block of docs/DAT.md with the compiled example that it quotes.
+func TestDocumentExample(t *testing.T) {
 	const source = "dat/example_test.go"
 	if _, err := os.Stat(root + "/" + source); err != nil {
 		t.Skipf("no example yet: %v", err)
@@ -27,20 +27,20 @@ func TestReadmeExample(t *testing.T) {
 	if n := strings.Count(want, "\n") - 2; n > 30 {
 		t.Errorf("the body of the example has %d lines, want at most 30", n)
 	}
-	readme := readFile(t, "README.md")
-	before, rest, found := strings.Cut(readme, "<!-- example: "+source+" -->\n```go\n")
+	document := readFile(t, "docs/DAT.md")
+	before, rest, found := strings.Cut(document, "<!-- example: "+source+" -->\n```go\n")
 	if !found {
-		t.Fatal("README.md has no Go block for " + source)
+		t.Fatal("docs/DAT.md has no Go block for " + source)
 	}
 	got, after, _ := strings.Cut(rest, "```\n")
 	if got == want {
 		return
 	}
 	if !*update {
-		t.Fatalf("the Go block of README.md is not Example of %s: go test ./internal/checks -update", source)
+		t.Fatalf("the Go block of docs/DAT.md is not Example of %s: go test ./internal/checks -update", source)
 	}
-	readme = before + "<!-- example: " + source + " -->\n```go\n" + want + "```\n" + after
-	if err := os.WriteFile(root+"/README.md", []byte(readme), 0o644); err != nil {
+	document = before + "<!-- example: " + source + " -->\n```go\n" + want + "```\n" + after
+	if err := os.WriteFile(root+"/docs/DAT.md", []byte(document), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
