@@ -74,11 +74,12 @@ deps: $(LANE) ## install what tests need (root, Debian), or say what will be ski
 	@tools/deps.sh
 
 .PHONY: lint
-lint: $(LANE) bin/golangci-lint tidy-check cross ## go vet, gofmt, golangci-lint, the promised API, shellcheck, go mod tidy, cross builds
+lint: $(LANE) bin/golangci-lint tidy-check cross ## go vet, gofmt, golangci-lint, the import table, the promised API, shellcheck, go mod tidy, cross builds
 	@$(LANE) gofmt tools/gofmt.sh
 	@$(LANE) vet go vet ./...
 	@$(LANE) vet-peers go -C bench/peers vet ./...
 	@$(LANE) vet-services go -C examples/services vet ./...
+	@$(LANE) imports go test ./internal/checks -run 'TestImport|TestArchitectureTable'
 	@$(LANE) api go run ./internal/checks/api
 	@$(LANE) golangci-lint bin/golangci-lint run
 	@$(LANE) golangci-lint-peers env -C bench/peers $(CURDIR)/bin/golangci-lint run

@@ -3,7 +3,6 @@
 package checks
 
 import (
-	"maps"
 	"os"
 	"path"
 	"slices"
@@ -12,142 +11,77 @@ import (
 )
 
 const (
-	root   = "../.."
-	module = "github.com/datxdp/datxdp"
+	root    = "../.."
+	module  = "github.com/datxdp/datxdp"
+	imports = "internal/checks/imports.txt"
 )
 
-// short maps the names of the table in docs/ARCHITECTURE.md to modules.
-var short = map[string]string{
-	"cilium/ebpf":       "github.com/cilium/ebpf",
-	"netlink":           "github.com/vishvananda/netlink",
-	"netns":             "github.com/vishvananda/netns",
-	"x/sys":             "golang.org/x/sys",
-	"x/perf":            "golang.org/x/perf",
-	"gonum/plot":        "gonum.org/v1/plot",
-	"gopacket":          "github.com/gopacket/gopacket",
-	"client_golang":     "github.com/prometheus/client_golang",
-	"prometheus/common": "github.com/prometheus/common",
-	"cobra":             "github.com/spf13/cobra",
-	"pflag":             "github.com/spf13/pflag",
-	"hdrhistogram-go":   "github.com/HdrHistogram/hdrhistogram-go",
-	"progressbar":       "github.com/schollz/progressbar/v3",
-	"go-pretty":         "github.com/jedib0t/go-pretty/v6",
-	"asavie/xdp":        "github.com/asavie/xdp",
-	"noise":             "github.com/flynn/noise",
-	"yaml":              "go.yaml.in/yaml/v3",
-	"x/net":             "golang.org/x/net",
-	"ethtool":           "github.com/safchain/ethtool",
-	"procfs":            "github.com/prometheus/procfs",
-	"quic-go":           "github.com/quic-go/quic-go",
-	"grpc":              "google.golang.org/grpc",
-	"protobuf":          "google.golang.org/protobuf",
-	"go-redis":          "github.com/redis/go-redis/v9",
-	"redcon":            "github.com/tidwall/redcon",
-	"nats.go":           "github.com/nats-io/nats.go",
-	"nats-server":       "github.com/nats-io/nats-server/v2",
-	"raft":              "github.com/hashicorp/raft",
-	"raft-boltdb":       "github.com/hashicorp/raft-boltdb/v2",
-	"hclog":             "github.com/hashicorp/go-hclog",
-	"porcupine":         "github.com/anishathalye/porcupine",
-	"x/crypto":          "golang.org/x/crypto",
-	"smux":              "github.com/xtaci/smux",
-	"yamux":             "github.com/hashicorp/yamux",
-	"go-cmp":            "github.com/google/go-cmp",
-	"goleak":            "go.uber.org/goleak",
-	"rapid":             "pgregory.net/rapid",
-	"wire/internal/*":   module + "/wire/internal/*",
-	"their own package": "",
-}
-
-// table is the import table. rows maps a package directory or a file to the packages that it may import. tests lists
-// what every test may import in addition.
-type table struct {
-	rows  map[string][]string
-	tests []string
-}
+// table is the import table. It maps the name of each row of imports.txt to its words.
+type table map[string][]string
 
 func readTable(t *testing.T) table {
 	t.Helper()
-	text := readFile(t, "docs/ARCHITECTURE.md")
-	_, text, found := strings.Cut(text, "| package | may import |\n|---|---|\n")
-	if !found {
-		t.Fatal("docs/ARCHITECTURE.md has no import table")
-	}
-	tab := table{rows: map[string][]string{}}
-	for line := range strings.Lines(text) {
-		cells := strings.Split(line, "|")
-		if len(cells) < 4 {
-			break
+	tab := table{}
+	for line := range strings.Lines(readFile(t, imports)) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
 		}
-		for _, row := range strings.Split(cells[1], ",") {
-			tab.rows[strings.TrimSpace(row)] = imports(t, cells[2])
+		name, words, found := strings.Cut(line, ":")
+		if _, twice := tab[name]; !found || twice {
+			t.Fatalf("%s: a row has the form name: words, and its name is unique: %q", imports, line)
 		}
+		tab[name] = strings.Fields(words)
 	}
-	_, tests, found := strings.Cut(text, "Tests may import in addition: ")
-	if !found {
-		t.Fatal("docs/ARCHITECTURE.md does not say what tests may import")
-	}
-	tests, _, _ = strings.Cut(tests, ".\n")
-	tab.tests = imports(t, tests)
 	return tab
 }
 
-// imports converts a cell of the table to import paths.
-func imports(t *testing.T, cell string) []string {
-	t.Helper()
-	var paths []string
-	for _, name := range strings.Split(strings.TrimSpace(cell), ",") {
-		name = strings.TrimSpace(name)
-		full, known := short[name]
-		switch {
-		case name == "nothing" || known && full == "":
-		case known:
-			paths = append(paths, full)
-		default:
-			paths = append(paths, module+"/"+name)
-		}
-	}
-	return paths
-}
-
 // row returns what a file may import: from the row of the file, of its directory, or of a pattern, in this order.
-func (tab table) row(file string) ([]string, bool) {
+func (tab table) row(file string) (allowed []string, ok bool) {
 	dir := path.Dir(file)
-	for _, key := range []string{file, dir, path.Dir(dir) + "/*"} {
-		if r, ok := tab.rows[key]; ok {
-			return r, true
+	for _, name := range []string{file, dir, path.Dir(dir) + "/*"} {
+		if allowed, ok = tab[name]; ok {
+			break
 		}
 	}
-	return nil, false
+	return allowed, ok
 }
 
 // allows reports whether a file may import a package.
 func (tab table) allows(file, imp string) bool {
+	if imp == "unsafe" || imp == "C" {
+		return slices.ContainsFunc(tab[imp], func(pattern string) bool { return matches(pattern, file) })
+	}
+	if standard(imp) {
+		return true
+	}
 	allowed, _ := tab.row(file)
 	if strings.HasSuffix(file, "_test.go") {
-		allowed = slices.Concat(allowed, tab.tests, []string{module + "/" + path.Dir(file)})
+		allowed = slices.Concat(allowed, tab["tests"], []string{path.Dir(file)})
 	}
+	own, ours := strings.CutPrefix(imp, module+"/")
 	return slices.ContainsFunc(allowed, func(a string) bool {
-		if strings.HasPrefix(a, module) {
-			match, _ := path.Match(a, imp)
+		if ours {
+			match, _ := path.Match(a, own)
 			return match
 		}
 		return imp == a || strings.HasPrefix(imp, a+"/")
 	})
 }
 
-// packages returns the import paths of the table, ours and those of other modules.
-func (tab table) packages() []string {
-	set := map[string]bool{}
-	for _, r := range tab.rows {
-		for _, p := range r {
-			set[p] = true
-		}
+// matches compares a file with a pattern, which is for the name alone if it has no slash.
+func matches(pattern, file string) bool {
+	if !strings.Contains(pattern, "/") {
+		file = path.Base(file)
 	}
-	for _, p := range tab.tests {
-		set[p] = true
-	}
-	return slices.Sorted(maps.Keys(set))
+	match, _ := path.Match(pattern, file)
+	return match
+}
+
+// standard reports whether an import belongs to the standard library: the first element of its path has no dot.
+func standard(imp string) bool {
+	first, _, _ := strings.Cut(imp, "/")
+	return !strings.Contains(first, ".")
 }
 
 func readFile(t *testing.T, name string) string {
