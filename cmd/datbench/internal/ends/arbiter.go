@@ -22,7 +22,7 @@ type request struct {
 
 // arbiter decides which connection requests a target accepts. A job is one run of datbench, which measures one row
 // after the other. The target serves one row at a time, and stays reserved for the next rows of the same job. The
-// arbiter refuses a request for a row immediately in three cases:
+// arbiter refuses a request for a row immediately in four cases:
 //
 //   - Another job has the target, and will not release it soon. The refusal names that job's address and row.
 //   - The maximum number of requests (maxWaiting) already wait for the target.
