@@ -68,7 +68,7 @@ func (c *config) adapterFlags(cmd *cobra.Command) {
 
 func (c *config) workloadFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringSliceVar(&c.Ops, "op", []string{result.Send}, "`operations`: send, write, read")
+	f.StringSliceVar(&c.Ops, "op", []string{result.Send}, "`operations`: "+strings.Join(plan.Ops, ", "))
 	f.StringSliceVar(&c.Metrics, "metric", []string{result.Latency}, "`metrics`: lat, the round trip; rate, messages a second; rr, requests\n"+
 		"answered a second and their round trips, as netperf's TCP_RR; bw,\nbytes a second; sha256, moves --bytes and compares them")
 	f.Var(&c.Sizes, "size", "bytes of an operation: 64, 4K, 1M, lists of them, and ranges:\n"+
@@ -81,7 +81,7 @@ func (c *config) workloadFlags(cmd *cobra.Command) {
 	f.Var(&c.Churn, "churn", "at both ends, keep this many bytes of heap in small objects and replace\nthem continuously, so that the garbage collector always runs")
 	f.Var(&c.Bytes, "bytes", "bytes that a sha256 row moves")
 	f.Var((*interval)(&c.Interval), "interval", "print a line each `time` while a row runs; 0 for none (default 1s in rows\nof 5s and more)")
-	complete(cmd, map[string][]string{"op": {result.Send, result.Write, result.Read}, "metric": plan.RunMetrics,
+	complete(cmd, map[string][]string{"op": plan.Ops, "metric": plan.RunMetrics,
 		"size": {"64", "4K", "64K", "1M", "64-1M"}, "churn": plan.ChurnSizes})
 }
 

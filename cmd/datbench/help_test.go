@@ -26,6 +26,21 @@ func TestHelp(t *testing.T) {
 	}
 }
 
+// TestHelpOperations: the help names every operation of datbench, and that of run every operation of package dat.
+func TestHelpOperations(t *testing.T) {
+	for _, e := range []struct {
+		help string
+		want []string
+	}{
+		{inProcess(t, "--help").stdout, result.OperationNames()},
+		{inProcess(t, "run", "--help").stdout, result.OperationNames(result.ClassDAT)},
+	} {
+		if want := strings.Join(e.want, ", "); !strings.Contains(e.help, want) {
+			t.Errorf("the help does not have %s:\n%s", want, e.help)
+		}
+	}
+}
+
 // TestVersion: the version is printed, because a report about a fault needs it.
 func TestVersion(t *testing.T) {
 	got := inProcess(t, "--version")

@@ -74,7 +74,7 @@ func strict(text []byte, into any) error {
 }
 
 var (
-	ops     = []string{result.Send, result.Write, result.Read, result.Raw, result.RawAsavie, result.TCP, result.TCPSpin, result.TCPShared, result.Stream}
+	ops     = result.OperationNames()
 	metrics = []string{result.Latency, result.Rate, result.Requests, result.Bandwidth}
 )
 

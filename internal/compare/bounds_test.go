@@ -29,7 +29,7 @@ func TestParseBounds(t *testing.T) {
 		{"misspelt", `{"bound": []}`, `json: unknown field "bound"`},
 		{"misspelt in the second", `{"bounds": [{` + send + `}, {"opp": 1}]}`, `bound 2: json: unknown field "opp"`},
 		{"wrong kind", change(`1.4`, `"1.4"`), "bound 1: json: cannot unmarshal string into Go struct field Bound.target of type float64"},
-		{"op", change(`"send"`, `"sends"`), `bound 1: "op" is "sends": want one of send, write, read, raw, raw_asavie, tcp, tcp_spin, tcp_shared, stream`},
+		{"op", change(`"send"`, `"sends"`), `bound 1: "op" is "sends": want one of raw, raw_asavie, send, write, read, stream, tcp, tcp_shared, tcp_spin`},
 		{"metric", change(`"lat"`, `"latency"`), `bound 1: "metric" is "latency": want one of lat, rate, rr, bw; "of" is "p50_us": rows of latency have no times`},
 		{"size", change(`64`, `0`), `bound 1: "size" and "mtu" are the row's, in bytes`},
 		{"of", change(`"p50_us"`, `"p50"`), `bound 1: "of" is "p50": want one of p50_us, p99_us, p999_us, msgs_per_s, gbps`},

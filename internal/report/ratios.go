@@ -43,14 +43,12 @@ func ratios(files []File) (section, error) {
 
 func ours(in []series) (out []series) {
 	for _, s := range in {
-		if isOurs(s.Op) {
+		if (result.Row{Op: s.Op}).DAT() {
 			out = append(out, s)
 		}
 	}
 	return out
 }
-
-func isOurs(op string) bool { return op == result.Send || op == result.Write || op == result.Read }
 
 // besides returns the speed ratios of our operations to another operation, by metric and place.
 func besides(rows []result.Result, op string) (out []barGroup) {
@@ -59,7 +57,7 @@ func besides(rows []result.Result, op string) (out []barGroup) {
 		for _, at := range distinct(drawn(rows, is), placeOf) {
 			g := barGroup{name: groupName(metric, at)}
 			for _, r := range ordered(drawn(rows, is)) {
-				if v, ok := times(&r, rows, op); ok && isOurs(r.Op) && placeOf(r) == at && at.plain() {
+				if v, ok := times(&r, rows, op); ok && r.DAT() && placeOf(r) == at && at.plain() {
 					g.bars = append(g.bars, bar{seriesOf(&r), v})
 				}
 			}

@@ -60,6 +60,15 @@ func TestPage(t *testing.T) {
 	}
 }
 
+// TestColours: the page has a colour for each series, in the light and in the dark style.
+func TestColours(t *testing.T) {
+	for _, r := range roles() {
+		if n := strings.Count(pageText, " "+r.variable+": #"); n != 2 {
+			t.Errorf("page.html gives %s a colour %d times, want 2", r.variable, n)
+		}
+	}
+}
+
 // TestSizes: several sizes give line charts; their distributions are folded.
 func TestSizes(t *testing.T) {
 	html := pageOf(t, read(t, "sizes"))

@@ -149,8 +149,8 @@ func throughput(files []File, s section, metric, unit string, figure func(*resul
 	return s, nil
 }
 
-// isRaw reports whether a row moves frames, whose size follows from the MTU.
-func isRaw(r result.Result) bool { return r.Op == result.Raw || r.Op == result.RawAsavie }
+// isRaw reports whether a row moves frames.
+func isRaw(r result.Result) bool { return r.Frames() }
 
 func barTitle(rows []result.Result) string {
 	ours := slices.DeleteFunc(slices.Clone(rows), isRaw)

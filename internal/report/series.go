@@ -31,25 +31,26 @@ type series struct {
 	role         role
 }
 
-// all lists every operation, in the order of a legend.
-var all = []series{
-	newSeries(result.Raw, "raw AF_XDP", "raw", 10),
-	newSeries(result.RawAsavie, "raw, asavie/xdp", "asavie", 11),
-	newSeries(result.Send, "send", "send", 12),
-	newSeries(result.Send, "send", "send", 18).overUDP(),
-	newSeries(result.Write, "RDMA write", "write", 13),
-	newSeries(result.Write, "RDMA write", "write", 19).overUDP(),
-	newSeries(result.Read, "RDMA read", "read", 14),
-	newSeries(result.Read, "RDMA read", "read", 20).overUDP(),
-	newSeries(result.Stream, "stream", "stream", 16),
-	newSeries(result.Stream, "stream", "stream", 21).overUDP(),
-	newSeries(result.TCP, "kernel TCP", "tcp", 15),
-	newSeries(result.TCPShared, "kernel TCP beside XDP", "shared", 22),
-	newSeries(result.TCPSpin, "kernel TCP, spinning", "spin", 17),
-}
+// all has the series of every operation, in the order of a legend. An operation of ours has one more for kernel UDP.
+var all = seriesOfOperations()
 
-func newSeries(op, title, class string, mark uint8) series {
-	return series{op, false, title, class, class, role{"--" + class, color.RGBA{mark, mark, mark, 255}}}
+// firstMark is the marker colour of the first series.
+const firstMark = 10
+
+func seriesOfOperations() (out []series) {
+	add := func(s series) {
+		mark := firstMark + uint8(len(out))
+		s.role.marker = color.RGBA{mark, mark, mark, 255}
+		out = append(out, s)
+	}
+	for _, o := range result.Operations {
+		s := series{Op: o.Name, Title: o.Title, Short: o.Style, Class: o.Style, role: role{variable: "--" + o.Style}}
+		add(s)
+		if o.Class == result.ClassDAT || o.Class == result.ClassStream {
+			add(s.overUDP())
+		}
+	}
+	return out
 }
 
 // overUDP returns the series of the same operation over kernel UDP.

@@ -102,18 +102,13 @@ func Median(values []float64) float64 {
 func Base(rows []Result, r *Result, op string) *Result {
 	for i := range rows {
 		b := &rows[i]
-		frames := b.Metric == Bandwidth && (b.Op == Raw || b.Op == RawAsavie)
+		frames := b.Metric == Bandwidth && b.Frames()
 		if b.Op == op && r.Op != op && b.Metric == r.Metric && b.MTU == r.MTU && b.Impair == r.Impair && b.Row == b.Plain() &&
 			(b.Size == r.Size || frames) && (b.Transport == r.Transport || b.Baseline() || r.Baseline()) {
 			return b
 		}
 	}
 	return nil
-}
-
-// Baseline reports whether the row measures raw frames or kernel TCP, with which DAT operations are compared.
-func (r Row) Baseline() bool {
-	return slices.Contains([]string{Raw, RawAsavie, TCP, TCPSpin, TCPShared}, r.Op)
 }
 
 // Ratio returns the median of a row's ratios to its base. It returns nil if there is no base, or if half of the rounds

@@ -1,18 +1,5 @@
 package result
 
-// Operations, as in the JSON.
-const (
-	Send      = "send"
-	Write     = "write"
-	Read      = "read"
-	Raw       = "raw"
-	RawAsavie = "raw_asavie"
-	TCP       = "tcp"
-	TCPSpin   = "tcp_spin"   // kernel TCP, both ends of which read in a loop without blocking
-	TCPShared = "tcp_shared" // kernel TCP over interfaces on which an adapter is open
-	Stream    = "stream"     // a net.Conn of package stream
-)
-
 // Transports, as in the JSON.
 const (
 	TransportXDP = "xdp"

@@ -113,9 +113,6 @@ func rawRows(cfg *Options, op string) []Spec {
 // frameSize returns the bytes of a full Ethernet frame.
 func frameSize(mtu int) int64 { return int64(mtu) + 14 }
 
-// Ops are the DAT operations.
-var Ops = []string{result.Send, result.Write, result.Read}
-
 func datRows(cfg *Options, transport string) (rows []Spec) {
 	for _, metric := range []string{result.Latency, result.Rate, result.Bandwidth} {
 		rows = append(rows, rowsOf(cfg, metric, transport, Ops)...)
@@ -224,7 +221,7 @@ func SelftestJob(cfg *Options, l Link) [][]Phase {
 	}
 	for _, mtu := range mtus {
 		var rows []Spec
-		for _, op := range []string{result.Send, result.Write, result.Read} {
+		for _, op := range Ops {
 			rows = append(rows, cfg.row(op, result.SHA256, l.Transport, streamSize))
 		}
 		phases = append(phases, l.Phase(cfg, KindDAT, "", mtu, rows...).Impaired(cfg.Impair.Text()))

@@ -150,7 +150,7 @@ func withKeys(ia, key, peers string) string {
 func (c *Options) ValidateWorkload(fits func(Spec) error) error {
 	return OneLineOf([]error{
 		c.Validate(),
-		OneOf("op", c.Ops, []string{result.Send, result.Write, result.Read}),
+		OneOf("op", c.Ops, Ops),
 		OneOf("metric", c.Metrics, RunMetrics),
 		c.validateRequests(),
 		c.validateChurn(),

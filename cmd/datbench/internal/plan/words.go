@@ -4,7 +4,8 @@ import "github.com/datxdp/datxdp/internal/result"
 
 // Values of flags.
 var (
-	RowOps     = []string{result.Raw, result.Send, result.Write, result.Read, result.TCP, result.RawAsavie, result.Stream, result.TCPSpin, result.TCPShared}
+	RowOps     = result.OperationNames()
+	Ops        = result.OperationNames(result.ClassDAT)
 	RawMetrics = []string{result.Latency, result.Rate, result.Bandwidth}
 	JobMetrics = []string{result.Latency, result.Rate, result.Requests, result.Bandwidth}
 	RunMetrics = append(JobMetrics[:len(JobMetrics):len(JobMetrics)], result.SHA256)

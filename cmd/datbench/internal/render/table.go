@@ -18,12 +18,8 @@ import (
 const (
 	tcpNote = `Latency and rate of tcp are those of Go's net package, blocking, one call per
 message. They depend on where the scheduler puts its threads.`
-	spinNote    = `tcp_spin is tcp whose ends read in a loop and do not block.`
-	streamNote  = `stream is a net.Conn of package stream, used as tcp is.`
 	tcpVethNote = `TCP on veth moves 64 KiB super-frames that are never cut to the MTU: its
 bandwidth compares fairly with the rows at MTU 65000 only.`
-	sharedNote = `tcp_shared is tcp while an adapter is open at both ends, in the mode shown:
-what an attached XDP program costs the other traffic of an interface.`
 	secureNote   = `Rows named +aes are in secure mode: each packet is authenticated and encrypted.`
 	udpNote      = `Rows named udp are over kernel UDP, with no XDP program on the interfaces.`
 	tcpPlainNote = `TCP runs without TSO, GSO, GRO and checksum offload here; where the rows are
@@ -91,14 +87,9 @@ func groups(results []result.Result) []group {
 		}
 	}
 	for _, g := range out {
-		slices.SortStableFunc(g.rows, func(a, b result.Result) int { return rank(a.Op) - rank(b.Op) })
+		slices.SortStableFunc(g.rows, func(a, b result.Result) int { return result.Rank(a.Op) - result.Rank(b.Op) })
 	}
 	return out
-}
-
-// rank is the position of an operation in its group.
-func rank(op string) int {
-	return slices.Index([]string{result.Raw, result.RawAsavie, result.Send, result.Write, result.Read, result.Stream, result.TCP, result.TCPShared, result.TCPSpin}, op)
 }
 
 // ratio returns a row's figure over that of another operation under the same conditions, as "1.42".
@@ -330,9 +321,9 @@ func renderNotes(w io.Writer, r *result.Report) {
 	has := func(op string) bool {
 		return slices.ContainsFunc(r.Results, func(res result.Result) bool { return res.Op == op })
 	}
-	for _, note := range []struct{ op, text string }{{result.Stream, streamNote}, {result.TCPSpin, spinNote}, {result.TCPShared, sharedNote}} {
-		if has(note.op) {
-			fmt.Fprintln(w, note.text)
+	for _, o := range result.Operations {
+		if o.Note != "" && has(o.Name) {
+			fmt.Fprintln(w, o.Note)
 		}
 	}
 	if slices.ContainsFunc(r.Results, func(res result.Result) bool { return res.Secure }) {
