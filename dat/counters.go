@@ -8,50 +8,68 @@ import (
 
 // ProtocolStats are the counters of the protocol. They never decrease.
 type ProtocolStats struct {
-	RxPackets, TxPackets   uint64
-	RxMessages             uint64             // messages received completely
-	TxRequests             uint64             // sends, writes, reads and atomics that completed successfully
-	RxBytes                uint64             // payload bytes received and placed in memory, retransmissions excluded
-	TxBytes                uint64             // payload bytes sent, retransmissions excluded
-	InPlaceBytes           uint64             // payload bytes sent without a copy, retransmissions included (IA.Alloc)
-	Retransmits            uint64             // packets sent again
-	RetransmitsBy          [NumCauses]uint64  // Retransmits by Cause
-	Timeouts               uint64             // retransmission timeouts
-	AcksSent               uint64             // packets that carry only an acknowledgement
-	Duplicates             uint64             // packets received more than once, or of an epoch that has ended
-	Early                  uint64             // packets held because an earlier one was missing, or a message found no receive
-	EarlyDropped           uint64             // early packets dropped for lack of room
-	BadPackets             uint64             // packets malformed, or of unknown version or type
-	BadChecksum            uint64             // packets with a wrong CRC, or too short for one
-	UnknownConnection      uint64             // packets whose ID, verification tag and address match no connection
-	Forged                 uint64             // packets with correct tag and address but impossible PSN or acknowledgement
-	Replayed               uint64             // packets of a secure connection that came again, or too late
-	Unopened               uint64             // packets of a secure connection, and messages of handshakes, that do not authenticate
-	HandshakesDenied       [NumDenials]uint64 // handshakes of requesters that were refused, by Denial
-	Revoked                uint64             // connections and requests ended, because the file of peers does not permit them any more
-	Strays                 uint64             // packets that arrived on a queue other than that of their connection
-	StraysDropped          uint64             // stray packets dropped for lack of room
-	ProtectionErrors       uint64             // operations of peers refused: wrong key, range, privilege or zone
-	AccessDenied           uint64             // the part of ProtectionErrors that memory= of the peer does not permit
-	ProtocolErrors         uint64             // packets of established connections that violated the protocol
-	Backpressure           uint64             // times the transmit ring was full
-	CreditStalls           uint64             // times a message began to wait for the peer to post a receive
-	NotReadySent           uint64             // times a message of a peer found no receive here (RNR)
-	NotReadyReceived       uint64             // times a message found no receive at the peer (RNR)
-	Overflows              uint64             // completions lost because an event dispatcher was full
-	Connects               uint64             // connections established on the active side
-	Accepts                uint64             // connections established on the passive side
-	ConnRequestsRejected   uint64             // connection requests refused
-	ConnRequestsChallenged uint64             // connection requests answered with a Challenge, to verify the address
-	BlackHoles             uint64             // times a path stopped passing packets of the current size
-	Resets                 uint64             // packets of unknown connections answered with Reset
-	Broken                 uint64             // connections that broke
-	Unreachable            uint64             // ICMP reports that nothing listens at a peer's port
-	UnreachableIgnored     uint64             // the part of Unreachable that quotes no packet of a connection
-	ConnRequestsDropped    uint64             // connection requests ignored: no token for a reply, too many half-open, wrong keys, or no room for the handshake
-	RepliesPaused          uint64             // replies without a connection not sent, because earlier ones took too long
-	Polls                  uint64             // polls of an engine
-	EmptyPolls             uint64             // the part of Polls that received and sent no packet
+	RxPackets  uint64 // protocol packets received
+	TxPackets  uint64 // protocol packets sent, retransmissions included
+	RxMessages uint64 // messages received completely
+	TxRequests uint64 // sends, writes, reads and atomics that completed successfully
+	RxBytes    uint64 // payload bytes received, retransmissions excluded
+	TxBytes    uint64 // payload bytes sent, retransmissions excluded
+	// Payload bytes sent without a copy, from memory of IA.Alloc, retransmissions included.
+	InPlaceBytes  uint64
+	Retransmits   uint64            // packets sent again
+	RetransmitsBy [NumCauses]uint64 // packets sent again, by cause
+	Timeouts      uint64            // retransmission timeouts
+	AcksSent      uint64            // packets sent that carry only an acknowledgement
+	Duplicates    uint64            // packets received more than once, or of an epoch that has ended
+	// Packets held because an earlier packet was missing, or because a message found no receive.
+	Early        uint64
+	EarlyDropped uint64 // early packets dropped for lack of room
+	BadPackets   uint64 // packets that are malformed, or of unknown version or type
+	BadChecksum  uint64 // packets with a wrong CRC, or too short for one
+	// Packets whose connection ID, verification tag and source address match no connection.
+	UnknownConnection uint64
+	// Packets with correct verification tag and source address, but with a PSN or acknowledgement that the peer cannot
+	// have sent.
+	Forged uint64
+	// Packets of a secure connection that were opened before, or came too late to tell.
+	Replayed uint64
+	// Packets of a secure connection, and messages of handshakes, that do not authenticate.
+	Unopened         uint64
+	HandshakesDenied [NumDenials]uint64 // handshakes of requesters that a secure adapter refused
+	// Connections and requests that ended because the file of peers does not permit them any more.
+	Revoked          uint64
+	Strays           uint64 // packets that arrived on a queue other than that of their connection
+	StraysDropped    uint64 // stray packets dropped for lack of room
+	ProtectionErrors uint64 // operations of peers refused: wrong key, range, privilege or zone
+	// Protection errors because the word memory= of the peer in the file of peers does not permit the access.
+	AccessDenied   uint64
+	ProtocolErrors uint64 // packets of established connections that violated the protocol
+	Backpressure   uint64 // times the transmit ring was full
+	CreditStalls   uint64 // times a message had to wait for credit: for the peer to post a receive
+	// Times a message of a peer found no receive on this side (RNR); the peer sends it again later.
+	NotReadySent uint64
+	// Times a message found no receive at the peer (RNR); it is sent again later.
+	NotReadyReceived       uint64
+	Overflows              uint64 // completions lost because an event dispatcher was full
+	Connects               uint64 // connections established on the active side
+	Accepts                uint64 // connections established on the passive side
+	ConnRequestsRejected   uint64 // connection requests refused
+	ConnRequestsChallenged uint64 // connection requests answered with a Challenge, to verify the address
+	BlackHoles             uint64 // times a path stopped passing packets of the current size
+	Resets                 uint64 // packets of unknown connections answered with Reset
+	Broken                 uint64 // connections that broke
+	// ICMP reports that nothing listens at a peer's port, including forged reports.
+	Unreachable uint64
+	// Unreachable reports that quote no packet of a connection, because they are forged, late or truncated.
+	UnreachableIgnored uint64
+	// Connection requests ignored: their address had got its share of replies, too many were half-open, their address has
+	// used wrong keys, or, in secure mode, too many handshakes waited or the requester has another request.
+	ConnRequestsDropped uint64
+	// Replies without a connection that were not sent, because replies to that address, to its network or of the engine
+	// took too much time.
+	RepliesPaused uint64
+	Polls         uint64 // polls of an engine
+	EmptyPolls    uint64 // polls of an engine in which no packet came or left
 }
 
 // LinkStats are the counters of the links: packets of this protocol and their bytes. They never decrease.

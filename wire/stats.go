@@ -4,47 +4,68 @@ import "reflect"
 
 // Counters counts what an engine did. The values only grow.
 type Counters struct {
-	RxPackets, TxPackets   uint64
-	RxMessages             uint64 // messages received in full
-	TxRequests             uint64 // sends, writes, reads and atomics completed successfully
-	RxBytes, TxBytes       uint64 // payload placed and payload sent, without retransmissions
-	InPlaceBytes           uint64 // payload sent from link memory without a copy, retransmissions included
-	Retransmits            uint64 // packets sent again
-	RetransmitsBy          [NumCauses]uint64
-	Timeouts               uint64             // retransmission timeouts
-	AcksSent               uint64             // packets that carry nothing but an acknowledgement
-	Duplicates             uint64             // packets received again, or of an old epoch
-	Early                  uint64             // packets held because an earlier one was missing, or a message found no receive
-	EarlyDropped           uint64             // early packets dropped for lack of room
-	BadPackets             uint64             // malformed, or of an unknown version or type
-	BadChecksum            uint64             // packets with a wrong CRC, or too short for one
-	UnknownConnection      uint64             // packets whose connection ID is unknown, or whose tag or address is not the peer's
-	Forged                 uint64             // packets with the peer's tag and address, but impossible numbers
-	Replayed               uint64             // packets of a secure connection that were opened before, or are below its replay window
-	Unopened               uint64             // packets of a secure connection, and messages of handshakes, that do not authenticate or have no key
-	HandshakesDenied       [NumDenials]uint64 // handshakes of requesters refused
-	Revoked                uint64             // connections and requests ended by CheckGrants
-	Strays                 uint64             // packets for a connection of another engine
-	StraysDropped          uint64             // strays dropped because that engine's ring was full
-	ProtectionErrors       uint64             // remote accesses denied
-	AccessDenied           uint64             // of these, accesses that the Grant of the peer does not permit, whatever the key is
-	ProtocolErrors         uint64             // packets of a connection that violated the protocol
-	Backpressure           uint64             // times the link had no transmit frame
-	CreditStalls           uint64             // times a message waited for credit or a receive of the peer
-	NotReadySent           uint64             // times a peer's message found no receive here
-	NotReadyReceived       uint64             // times a message found no receive at the peer
-	Overflows              uint64             // completions lost because their queue was full
-	Connects, Accepts      uint64             // connections established, active and passive
-	ConnRequestsRejected   uint64             // connection requests rejected
-	ConnRequestsChallenged uint64             // connection requests answered with a Challenge
-	BlackHoles             uint64             // times a path stopped passing packets of the current size
-	Resets                 uint64             // Reset packets sent for unknown connections
-	Broken                 uint64             // connections that broke
-	Unreachable            uint64             // ICMP reports that a peer's UDP port is closed
-	UnreachableIgnored     uint64             // of these, reports that quote no packet of a connection
-	ConnRequestsDropped    uint64             // connection requests dropped: no token for a reply, too many half-open, a blocked address, or no room for the handshake
-	RepliesPaused          uint64             // replies without a connection not sent, because replies to that address took too long
-	Polls, EmptyPolls      uint64             // all polls, and those in which no packet came or left
+	RxPackets  uint64 // protocol packets received
+	TxPackets  uint64 // protocol packets sent, retransmissions included
+	RxMessages uint64 // messages received completely
+	TxRequests uint64 // sends, writes, reads and atomics that completed successfully
+	RxBytes    uint64 // payload bytes received, retransmissions excluded
+	TxBytes    uint64 // payload bytes sent, retransmissions excluded
+	// Payload bytes sent without a copy, from memory of IA.Alloc, retransmissions included.
+	InPlaceBytes  uint64
+	Retransmits   uint64            // packets sent again
+	RetransmitsBy [NumCauses]uint64 // packets sent again, by cause
+	Timeouts      uint64            // retransmission timeouts
+	AcksSent      uint64            // packets sent that carry only an acknowledgement
+	Duplicates    uint64            // packets received more than once, or of an epoch that has ended
+	// Packets held because an earlier packet was missing, or because a message found no receive.
+	Early        uint64
+	EarlyDropped uint64 // early packets dropped for lack of room
+	BadPackets   uint64 // packets that are malformed, or of unknown version or type
+	BadChecksum  uint64 // packets with a wrong CRC, or too short for one
+	// Packets whose connection ID, verification tag and source address match no connection.
+	UnknownConnection uint64
+	// Packets with correct verification tag and source address, but with a PSN or acknowledgement that the peer cannot
+	// have sent.
+	Forged uint64
+	// Packets of a secure connection that were opened before, or came too late to tell.
+	Replayed uint64
+	// Packets of a secure connection, and messages of handshakes, that do not authenticate.
+	Unopened         uint64
+	HandshakesDenied [NumDenials]uint64 // handshakes of requesters that a secure adapter refused
+	// Connections and requests that ended because the file of peers does not permit them any more.
+	Revoked          uint64
+	Strays           uint64 // packets that arrived on a queue other than that of their connection
+	StraysDropped    uint64 // stray packets dropped for lack of room
+	ProtectionErrors uint64 // operations of peers refused: wrong key, range, privilege or zone
+	// Protection errors because the word memory= of the peer in the file of peers does not permit the access.
+	AccessDenied   uint64
+	ProtocolErrors uint64 // packets of established connections that violated the protocol
+	Backpressure   uint64 // times the transmit ring was full
+	CreditStalls   uint64 // times a message had to wait for credit: for the peer to post a receive
+	// Times a message of a peer found no receive on this side (RNR); the peer sends it again later.
+	NotReadySent uint64
+	// Times a message found no receive at the peer (RNR); it is sent again later.
+	NotReadyReceived       uint64
+	Overflows              uint64 // completions lost because an event dispatcher was full
+	Connects               uint64 // connections established on the active side
+	Accepts                uint64 // connections established on the passive side
+	ConnRequestsRejected   uint64 // connection requests refused
+	ConnRequestsChallenged uint64 // connection requests answered with a Challenge, to verify the address
+	BlackHoles             uint64 // times a path stopped passing packets of the current size
+	Resets                 uint64 // packets of unknown connections answered with Reset
+	Broken                 uint64 // connections that broke
+	// ICMP reports that nothing listens at a peer's port, including forged reports.
+	Unreachable uint64
+	// Unreachable reports that quote no packet of a connection, because they are forged, late or truncated.
+	UnreachableIgnored uint64
+	// Connection requests ignored: their address had got its share of replies, too many were half-open, their address has
+	// used wrong keys, or, in secure mode, too many handshakes waited or the requester has another request.
+	ConnRequestsDropped uint64
+	// Replies without a connection that were not sent, because replies to that address, to its network or of the engine
+	// took too much time.
+	RepliesPaused uint64
+	Polls         uint64 // polls of an engine
+	EmptyPolls    uint64 // polls of an engine in which no packet came or left
 }
 
 // Stats are the counters and the latencies of an engine.
