@@ -24,7 +24,7 @@ LANE := bin/lane
 # Tests that start programs. make test runs them without the race detector, which makes the programs several times slower.
 PROGRAMS := ./cmd/datbench ./examples
 # The longest first, so that none of them is the last to end.
-TEST_PKGS = ./dat ./wire ./stream ./xdp $$(go list ./... | grep -vE '/(dat|wire|stream|xdp|cmd/datbench|examples|internal/docs)$$')
+TEST_PKGS = ./dat ./wire ./stream ./xdp $$(go list ./... | grep -vE '/(dat|wire|stream|xdp|cmd/datbench|examples|internal/checks/docs)$$')
 # Each test program has a network namespace of its own.
 ISOLATED := -exec $(CURDIR)/tools/isolate.sh
 # Without it each program with the race detector sleeps for a second when it ends.
@@ -145,7 +145,7 @@ fuzz: $(LANE) ## every fuzz target for FUZZTIME=1s
 
 .PHONY: documents
 documents: $(LANE) ## the commands of the examples, with SHORT= of every document, in a copy of the repository
-	@$(LANE) -test documents go test -json -vet=off $(or $(SHORT),-race) -timeout 10m $(ISOLATED) ./internal/docs
+	@$(LANE) -test documents go test -json -vet=off $(or $(SHORT),-race) -timeout 10m $(ISOLATED) ./internal/checks/docs
 
 # A module of its own: who imports this one does not get quic-go and gRPC with it.
 .PHONY: peers-test

@@ -4,6 +4,7 @@
 // frame has one owner at a time, and each method of Link says who owns it afterwards. Threading: one owner drives a
 // link. Other goroutines may call Wait, Wake and the methods that resolve paths or report state.
 //
-// Implementations are xdp (AF_XDP), udplink (a kernel UDP socket) and internal/simlink (virtual time). internal/tap has
-// links that wrap another link. A link that learns of ports without a listener is a Reporter too, and one that sends groups of packets is a Grouper.
+// Implementations are xdp (AF_XDP), udplink (a kernel UDP socket) and internal/simlink (virtual time). A Link may wrap
+// another one: package tap of datbench impairs and captures packets. A link that learns of ports without a listener is a
+// Reporter too, and one that sends groups of packets is a Grouper.
 package link

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# vm.sh: runs the tests of internal/vm on machines with Debian's kernels, emulated by qemu without KVM:
+# vm.sh: runs the tests of internal/checks/vm on machines with Debian's kernels, emulated by qemu without KVM:
 #   vm.sh machines   make vm: tests the scripts of vagrant/ on two machines that are joined by a bridge
 #   vm.sh nics       make nics: tests emulated NICs under several kernels, in one machine; writes docs/DRIVERS.md
 #   vm.sh nics all   make nics-all: the whole matrix
@@ -82,7 +82,7 @@ prepare() {
 # library.
 build() {
   export CGO_ENABLED=0
-  go test -c -o bin/vm/vm.test ./internal/vm
+  go test -c -o bin/vm/vm.test ./internal/checks/vm
   go test -c -o bin/vm/bpf.test ./bpf
   go test -c -ldflags='-s -w' -o bin/vm/udplink.test ./udplink
   go test -c -ldflags='-s -w' -o bin/vm/dat.test ./dat
@@ -128,8 +128,8 @@ inside() {
   mkdir -p bin/vm/tmp
   mount -t tmpfs tmpfs bin/vm/tmp # it goes with the namespace
   export TMPDIR=$PWD/bin/vm/tmp
-  cd internal/vm
-  exec ../../bin/vm/vm.test -test.v -test.run "^$2\$" -test.timeout "${LIMIT[$lane]}"
+  cd internal/checks/vm
+  exec ../../../bin/vm/vm.test -test.v -test.run "^$2\$" -test.timeout "${LIMIT[$lane]}"
 }
 
 if [ "${1-}" = inside ]; then inside "$2" "$3"; fi

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/datxdp/datxdp/cmd/datbench/internal/compare"
 	"github.com/datxdp/datxdp/cmd/datbench/internal/measure"
 	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
-	"github.com/datxdp/datxdp/internal/compare"
 	"github.com/datxdp/datxdp/internal/result"
 )
 

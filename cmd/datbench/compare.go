@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/datxdp/datxdp/cmd/datbench/internal/compare"
 	"github.com/datxdp/datxdp/cmd/datbench/internal/render"
-	"github.com/datxdp/datxdp/internal/compare"
 	"github.com/datxdp/datxdp/internal/result"
 )
 

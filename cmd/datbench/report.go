@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/datxdp/datxdp/internal/report"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/report"
 	"github.com/datxdp/datxdp/internal/result"
 )
 

@@ -14,9 +14,9 @@ import (
 
 	"github.com/datxdp/datxdp/cmd/datbench/internal/measure"
 	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/tap"
 	"github.com/datxdp/datxdp/cmd/datbench/internal/workload"
 	"github.com/datxdp/datxdp/internal/result"
-	"github.com/datxdp/datxdp/internal/tap"
 )
 
 // tcpAddr is the address of the kernel TCP listener. Its port follows the port of the DAT traffic.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/datxdp/datxdp/cmd/datbench/internal/measure"
 	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
-	"github.com/datxdp/datxdp/internal/rawbench"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/rawbench"
 	"github.com/datxdp/datxdp/internal/result"
 )
 

@@ -3,8 +3,8 @@ package plan
 import (
 	"math/rand/v2"
 
+	"github.com/datxdp/datxdp/cmd/datbench/internal/tap"
 	"github.com/datxdp/datxdp/internal/result"
-	"github.com/datxdp/datxdp/internal/tap"
 )
 
 // Impairment is a flag value: the rates at which an adapter drops, duplicates, reorders or damages the packets that it

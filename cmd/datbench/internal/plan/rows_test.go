@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/datxdp/datxdp/cmd/datbench/internal/tap"
 	"github.com/datxdp/datxdp/internal/result"
-	"github.com/datxdp/datxdp/internal/tap"
 )
 
 func TestRows(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"github.com/datxdp/datxdp/cmd/datbench/internal/compare"
 	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
-	"github.com/datxdp/datxdp/internal/compare"
 	"github.com/datxdp/datxdp/internal/result"
 )
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/datxdp/datxdp/internal/compare"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/compare"
 	"github.com/datxdp/datxdp/internal/result"
 )
 

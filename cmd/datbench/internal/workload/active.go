@@ -9,9 +9,9 @@ import (
 
 	"github.com/datxdp/datxdp/cmd/datbench/internal/measure"
 	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/usage"
 	"github.com/datxdp/datxdp/dat"
 	"github.com/datxdp/datxdp/internal/result"
-	"github.com/datxdp/datxdp/internal/usage"
 )
 
 // Active is the initiator's side of one row.

@@ -4,8 +4,8 @@ import (
 	"errors"
 
 	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/tap"
 	"github.com/datxdp/datxdp/dat"
-	"github.com/datxdp/datxdp/internal/tap"
 )
 
 // Adapter is an open IA with one protection zone for all objects of datbench.

@@ -6,7 +6,7 @@ import (
 	"os"
 	"syscall"
 
-	"github.com/datxdp/datxdp/internal/tap"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/tap"
 )
 
 // wrapWith converts a layer of package tap to the function type of the field dat.Options.Wrap. The type parameter L

@@ -8,8 +8,8 @@ import (
 
 	"github.com/datxdp/datxdp/cmd/datbench/internal/measure"
 	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/usage"
 	"github.com/datxdp/datxdp/dat"
-	"github.com/datxdp/datxdp/internal/usage"
 )
 
 // Passive is the target's side of one row.

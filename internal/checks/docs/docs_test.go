@@ -15,7 +15,7 @@ import (
 func TestPlaces(t *testing.T) {
 	for _, b := range blocks(t, "sh") {
 		if b.marker == "" {
-			t.Errorf("%v: nothing above this block says where it runs; see internal/docs", b)
+			t.Errorf("%v: nothing above this block says where it runs; see internal/checks/docs", b)
 			continue
 		}
 		p, err := parseMarker(b.marker)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-const root = "../.."
+const root = "../../.."
 
 // block is a fenced block of a document.
 type block struct {

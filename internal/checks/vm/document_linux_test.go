@@ -7,7 +7,7 @@ import (
 
 const preamble = `# Drivers
 
-Written by ` + "`%s`" + `: edit internal/vm, not this. Emulated NICs of qemu under Debian's kernels, two NICs in two network namespaces of one machine,
+Written by ` + "`%s`" + `: edit internal/checks/vm, not this. Emulated NICs of qemu under Debian's kernels, two NICs in two network namespaces of one machine,
 joined by a bridge of the host. Modes and transfers are those of the same driver with a real NIC; emulation says nothing about speed.
 
 * Kernels: %s.

@@ -19,9 +19,9 @@ var address = regexp.MustCompile(`127\.0\.0\.1:(9[1-9][0-9]{2})\b`)
 // TestMetricsPort: all documents use the same port for the metrics.
 func TestMetricsPort(t *testing.T) {
 	seen := map[string]bool{}
-	eachText(t, "../..", []string{".md", ".go", ".yml", ".json", ".service"}, func(name, text string) {
+	eachText(t, root, []string{".md", ".go", ".yml", ".json", ".service"}, func(name, text string) {
 		for _, m := range address.FindAllStringSubmatch(text, -1) {
-			seen[strings.SplitN(name, "/", 4)[2]] = true
+			seen[strings.Split(strings.TrimPrefix(name, root+"/"), "/")[0]] = true
 			if m[1] != metricsPort {
 				t.Errorf("%s has metrics on port %s, others on %s", name, m[1], metricsPort)
 			}
@@ -39,7 +39,7 @@ var flag = regexp.MustCompile("\"[^\"]*(^|[ (])--[a-z]+[^\"]*\"")
 func TestLibraryOptions(t *testing.T) {
 	n := 0
 	for _, dir := range []string{"dat", "link", "udplink", "wire", "xdp", "bpf", "internal/route"} {
-		eachText(t, "../../"+dir, []string{".go"}, func(name, text string) {
+		eachText(t, root+"/"+dir, []string{".go"}, func(name, text string) {
 			if n++; strings.HasSuffix(name, "_test.go") {
 				return
 			}

@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/datxdp/datxdp/internal/usage"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/usage"
 )
 
 // Time limits of a client.

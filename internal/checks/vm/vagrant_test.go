@@ -53,7 +53,7 @@ func TestSkipped(t *testing.T) {
 	}
 }
 
-const root = "../.."
+const root = "../../.."
 
 func copyTo(t *testing.T, dir string, files ...string) {
 	t.Helper()

@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/datxdp/datxdp/internal/usage"
+	"github.com/datxdp/datxdp/cmd/datbench/internal/usage"
 )
 
 // Server answers pings, counts data frames and reports the count.
