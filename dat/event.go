@@ -179,7 +179,10 @@ const (
 	// BreakHandshake: EventTimedOut, because the peer answers, but not to the key of this host.
 	BreakHandshake BreakReason = 18
 	// BreakDenied: the file of peers of the side that closed the connection does not permit it any more (IA.ReloadSecurity).
-	BreakDenied  BreakReason = 19
+	BreakDenied BreakReason = 19
+	// BreakEnded: the peer process has ended without Close, or has started again. Its kernel (ICMP port unreachable) or the
+	// new process said so.
+	BreakEnded   BreakReason = 20
 	BreakUnknown BreakReason = 0x7f // the peer sent a reason that this version does not know
 
 	BreakByPeer BreakReason = 0x80 // flag: the peer closed the connection

@@ -49,6 +49,7 @@ local reasons = {
   [17] = "key limit reached",
   [18] = "message 1 unanswered",
   [19] = "the policy of the closing side does not permit the connection any more",
+  [20] = "the peer process has ended, or has lost the connection in a restart",
 }
 
 local options = { [UDP_PORT] = "UDP port", [SERVER_KEY] = "server key", [NOISE] = "Noise handshake" }

@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"net"
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -11,7 +12,12 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(drained{m}) }
+func TestMain(m *testing.M) {
+	if address := os.Getenv(victimAddress); address != "" {
+		beVictim(address)
+	}
+	goleak.VerifyTestMain(drained{m})
+}
 
 // drained runs the tests, and closes the adapters that would stay open for further dials.
 type drained struct{ *testing.M }

@@ -79,14 +79,17 @@ func (c *Conn) drop() {
 }
 
 // finish closes the connection from this side: it sends Close with the reason, and leaves a linger that repeats Close.
-func (c *Conn) finish(k Kind, bye proto.Goodbye) {
+func (c *Conn) finish(k Kind, bye proto.Goodbye) { c.finishAs(k, BreakReason(bye.Reason), bye) }
+
+// finishAs is finish with another reason for the consumer than for the peer.
+func (c *Conn) finishAs(k Kind, why BreakReason, bye proto.Goodbye) {
 	if c.peerCID == 0 && c.State() == Connecting || c.eng.secure && c.keys == nil {
 		c.end(k, StatusFlushed)
 		return
 	}
 	e := c.eng
 	bye.CID = c.cid
-	c.breakReason = BreakReason(bye.Reason)
+	c.breakReason = why
 	if c.peerGone() || e.table.closed.has(c) {
 		c.end(k, StatusFlushed)
 		return

@@ -77,6 +77,8 @@ const (
 	BreakHandshake = BreakReason(proto.ReasonHandshake)
 	// BreakDenied: the policy of the side that closed does not permit the connection any more.
 	BreakDenied = BreakReason(proto.ReasonDenied)
+	// BreakEnded: the peer process has ended without Close, or has started again and does not know the connection.
+	BreakEnded = BreakReason(proto.ReasonEnded)
 
 	BreakUnknown BreakReason = 0x7f // the peer's reason is not in this list
 
@@ -103,6 +105,7 @@ var breakReasons = [...]string{
 	BreakKeyLimit:   "the key of the connection was used up",
 	BreakHandshake:  "the peer does not answer our key: has it the key that we expect, and its file of peers a line for ours? Or does somebody on the path inject Challenges?",
 	BreakDenied:     "the closing side does not permit the connection any more: its file of peers has changed, or the time of the peer is over",
+	BreakEnded:      "the peer process has ended, or has lost the connection in a restart",
 	BreakUnknown:    "an unknown reason",
 }
 

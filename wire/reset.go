@@ -108,7 +108,8 @@ func (e *Engine) handleReset(h *proto.Header, bufs []link.Buf) {
 	case !c.hasSent(h.PSN):
 		e.stats.Forged++
 	case c.handleLostReport(h.Echo, h.Tag):
-		c.breakDown(StatusTransport, proto.ReasonTimeout)
+		c.failOldest(StatusTransport)
+		c.finishAs(KindBroken, BreakEnded, proto.Goodbye{Reason: proto.ReasonTimeout}) // a peer that lives after all knows this reason
 	}
 }
 

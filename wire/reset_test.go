@@ -37,7 +37,7 @@ func TestPeerThatRestarts(t *testing.T) {
 		if !a.request.Pop(&c) || c.Status != StatusTransport {
 			t.Errorf("write: %+v", c)
 		}
-		w.want(a.connect, KindBroken)
+		w.wantBroken(a.connect, BreakEnded)
 		w.run(2 * time.Second)
 		if a.eng.Connections() != 0 || len(a.host.peers.cids) != 0 {
 			t.Errorf("%d connections, %d peers left", a.eng.Connections(), len(a.host.peers.cids))

@@ -260,7 +260,7 @@ func (c *Conn) peerEnded() {
 		k.peerEnded = true
 	}
 	c.failOldest(StatusTransport)
-	c.breakReason = BreakReason(proto.ReasonTimeout)
+	c.breakReason = BreakEnded
 	c.end(KindBroken, StatusFlushed)
 }
 

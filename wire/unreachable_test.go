@@ -46,7 +46,7 @@ func TestKilledProcessIsNoticed(t *testing.T) {
 			w.until("the end of all connections", 100*time.Millisecond, func() bool { return allClosed(killed) })
 			t.Logf("noticed after %v", time.Duration(w.net.Now()-start))
 			for range killed {
-				w.want(a.connect, KindBroken)
+				w.wantBroken(a.connect, BreakEnded)
 			}
 			if other.State() != Established {
 				t.Error("a connection to another host broke")
@@ -188,7 +188,7 @@ func TestNothingIsSentToAnEndedPeer(t *testing.T) {
 	}
 	broken := 0
 	for a.connect.Pop(&c) {
-		if c.Kind == KindBroken && BreakReason(c.Data) == BreakTimeout {
+		if c.Kind == KindBroken && BreakReason(c.Data) == BreakEnded {
 			broken++
 		}
 	}

@@ -271,6 +271,15 @@ func (w *world) want(q *Queue, k Kind) {
 	}
 }
 
+// wantBroken checks that the next completion says that a connection broke, for this reason.
+func (w *world) wantBroken(q *Queue, why BreakReason) {
+	w.t.Helper()
+	var c Completion
+	if !q.Pop(&c) || c.Kind != KindBroken || BreakReason(c.Data) != why {
+		w.t.Fatalf("seed %d: got completion %+v, want a broken connection because %v", w.seed, c, why)
+	}
+}
+
 // memory is a registered buffer of a node.
 type memory struct {
 	*Region

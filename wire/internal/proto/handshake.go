@@ -27,6 +27,7 @@ const (
 	ReasonKeyLimit                 // local only: the key of the connection must not be used any longer
 	ReasonHandshake                // local only: the server has not answered message 1
 	ReasonDenied                   // Close: the policy of the side that closes does not permit the connection any more
+	ReasonEnded                    // local only: the peer process has ended, or started again
 )
 
 // Limits of the variable part of a Hello in bytes. With the Noise option the private-data field has a part of a Noise
