@@ -26,6 +26,11 @@ func (c *config) impairFlag(cmd *cobra.Command, where string) {
 		",\nas in loss=1%,dup=0.1%,reorder=2%,corrupt=0.01%,seed=7")
 }
 
+func (c *config) busyFlag(cmd *cobra.Command, where string) {
+	cmd.Flags().IntSliceVar(&c.Busy, "busy", nil, "measure beside this many busy `loops` at normal priority, "+where+
+		";\n0,4 measures each row without and beside four")
+}
+
 func (c *config) pcapFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&c.pcap, "pcap", c.pcap, "write every DAT frame, both ways as the client sees them, to\n"+
 		"this pcapng `file`; it slows the rows, and grows by some 100 MB\na second of bandwidth")

@@ -102,9 +102,10 @@ func (a *app) rootCommand() *cobra.Command {
 	cfg.metricsFlag(c)
 	cfg.jobFlags(c)
 	cfg.impairFlag(c, "at both ends")
+	cfg.busyFlag(c, "on this host")
 	cfg.pcapFlag(c)
 	c.AddCommand(a.serverCommand(), a.clientCommand(), a.rawCommand(), a.linksCommand(), a.selftestCommand(),
-		a.doctorCommand(), a.reportCommand(), a.compareCommand(), a.checkCommand(), a.keygenCommand(), agentCommand(a.stdin, a.stdout))
+		a.doctorCommand(), a.reportCommand(), a.compareCommand(), a.checkCommand(), a.keygenCommand(), agentCommand(a.stdin, a.stdout), busyCommand(a.stdin, a.stdout))
 	c.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
 	})
@@ -150,6 +151,11 @@ collector always runs (2.5 GiB of memory in all).
 With --secure it measures the DAT rows in secure mode too, with keys made for this run ("send+aes"):
 what authentication and encryption cost (docs/SECURITY.md).
 
+With --busy 0,4 it measures each row alone and beside four busy loops on this host. A line below
+each table shows how long the threads of both ends waited for a core (run delay), and how often they
+lost one to another thread; with --full too. Rows beside loops need no core of their own to be
+valid. Give them more time, as in --duration 3s: some requests wait for time slices of 3 ms.
+
 With --impair it measures 1 MiB writes and 1 KiB round trips at MTU 1500 twice: without and with the
 impairment. Kernel TCP is measured under the same loss and without offloads; under loss it runs five
 times as long. The table shows which part of the performance is kept. Raw frames are never impaired.
@@ -161,6 +167,7 @@ const examples = `  datbench                                 # everything, in ab
   datbench --op write,tcp --metric bw --mtu 9000 --duration 5s
   datbench --repeat 10 --json new.json     # for datbench compare
   datbench --full --repeat 5 --json new.json; datbench check new.json   # make perf
+  datbench --busy 0,4 --op send,tcp --metric lat --duration 3s   # what other work costs
   datbench --impair loss=1%                # what loss costs
   datbench doctor                          # what this host supports, and what to fix`
 

@@ -41,7 +41,9 @@ func (j *mainJob) run(ctx context.Context) error {
 		return err
 	}
 	defer out.close()
-	out.show = j.show
+	if out.show = j.show; j.cfg.Full {
+		out.show = render.Detailed
+	}
 	report, err := j.measure(ctx)
 	return out.finish(report, err)
 }

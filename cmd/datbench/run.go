@@ -42,6 +42,7 @@ func (a *app) clientCommand() *cobra.Command {
 	cfg.timeFlags(c)
 	cfg.workloadFlags(c)
 	cfg.impairFlag(c, "at this\nend; each row is measured without it first")
+	cfg.busyFlag(c, "at each end")
 	cfg.pcapFlag(c)
 	c.Flags().StringVar(&cfg.PeerKey, "peer-key", "", "public `key` of the server, or its name in the file of --peers; without,\nthe line of that file with the server's address")
 	c.Flags().DurationVar(&cfg.wait, "wait", defaultWait, "wait up to this `time` for a server that another client has")
@@ -57,6 +58,10 @@ rate   --depth operations outstanding on each of --connections connections; one 
        before it too
 bw     as rate, with an event for each operation
 sha256 moves --bytes and compares both ends
+
+With --busy 4, four busy loops at normal priority compute on the host of each end while a row runs.
+A line below the table shows how long the threads of datbench waited for a core (run delay), and how
+often they lost one to another thread; --json has these figures for every row.
 
 A row is invalid if one of its two sides lacked processor time, if frames were lost that no counter
 explains, or if it ran in another mode than the adapter's name requests. The report says why.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/datxdp/datxdp/cmd/datbench/internal/agent"
 	"github.com/datxdp/datxdp/cmd/datbench/internal/ends"
 	"github.com/datxdp/datxdp/cmd/datbench/internal/measure"
 	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
@@ -33,6 +34,7 @@ func (a *app) serverCommand() *cobra.Command {
 	cfg.impairFlag(c, "at this end")
 	c.Flags().Var(&most.Buffers, "memory", "largest buffers of a client in bytes; the kernel commits them\nas they are used")
 	c.Flags().Var(&most.Heap, "churn", "largest heap in bytes that a client may have churned here")
+	c.Flags().IntVar(&most.Busy, "busy", most.Busy, "most busy `loops` that a client may start here beside a row")
 	complete(c, map[string][]string{"churn": plan.ChurnSizes})
 	return c
 }
@@ -48,6 +50,7 @@ func (a *app) runServer(ctx context.Context, cfg *config, most ends.Allowance) e
 	if err != nil {
 		return err
 	}
+	h.StartLoops = agent.StartLoops
 	h.Logger = slog.New(newRefusals(a.stderr))
 	s := plan.Station{Kind: plan.KindDAT, IA: cfg.Adapter(), Port: cfg.Port, Impair: cfg.Impair.Text(), CPUs: cfg.CPUs, Realtime: cfg.Realtime}
 	t, err := ends.OpenDAT(ctx, h, s, most, func(format string, args ...any) { fmt.Fprintf(a.stdout, format+"\n", args...) })

@@ -68,6 +68,7 @@ func sum(runs []Result) Result {
 		out.Retransmits += r.Retransmits
 		out.Drops += r.Drops
 		out.Bidir = out.Bidir.plus(r.Bidir)
+		out.Client, out.Server = out.Client.plus(r.Client), out.Server.plus(r.Server)
 		seconds += elapsed(&r)
 	}
 	if seconds > 0 {

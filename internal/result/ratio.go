@@ -103,7 +103,7 @@ func Base(rows []Result, r *Result, op string) *Result {
 	for i := range rows {
 		b := &rows[i]
 		frames := b.Metric == Bandwidth && b.Frames()
-		if b.Op == op && r.Op != op && b.Metric == r.Metric && b.MTU == r.MTU && b.Impair == r.Impair && b.Row == b.Plain() &&
+		if b.Op == op && r.Op != op && b.Metric == r.Metric && b.MTU == r.MTU && b.Impair == r.Impair && b.Busy == r.Busy && b.Row == b.Plain() &&
 			(b.Size == r.Size || frames) && (b.Transport == r.Transport || b.Baseline() || r.Baseline()) {
 			return b
 		}

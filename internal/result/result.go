@@ -49,6 +49,10 @@ type Result struct {
 	Bidir *Bidir `json:"bidir,omitempty"`
 	// Intervals are the requested intervals of the row's time.
 	Intervals []Interval `json:"intervals,omitempty"`
+	// Client and Server are what the kernel has counted for the threads of the processes at both ends. Server is missing in
+	// rows of raw frames, kernel TCP and streams.
+	Client *Threads `json:"client_threads,omitempty"`
+	Server *Threads `json:"server_threads,omitempty"`
 	// RawRatio is the row's figure divided by the figure of raw frames under the same conditions. RawP99Ratio is the
 	// same ratio of the p99. For a repeated row both are medians over the rounds.
 	RawRatio    *float64 `json:"raw_ratio,omitempty"`

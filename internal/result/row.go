@@ -53,6 +53,8 @@ type Row struct {
 	MTU int `json:"mtu" title:" at MTU %v" short:"-" peer:"-"`
 	// Churn is the number of bytes of heap that the process of each end replaces continuously.
 	Churn int64 `json:"churn_bytes,omitempty" unit:"bytes" title:", beside %v of churned heap" short:" churn" column:"churned heap" help:"heap that was churned at both ends"`
+	// Busy is the number of busy loops at normal priority on the host of each end.
+	Busy int `json:"busy_loops,omitempty" title:", busy loops: %v" short:", busy %v" column:"busy loops" help:"busy loops at normal priority on the host of each end (--busy)"`
 	// Realtime means that the measuring thread has real-time priority.
 	Realtime bool `json:"realtime,omitempty" title:", at real-time priority" short:", realtime" column:"real-time" peer:"-" help:"whether the measuring thread had real-time priority"`
 	// Secure means that the adapters are in secure mode: packets are authenticated and encrypted.
@@ -67,10 +69,10 @@ type Row struct {
 // OverUDP reports whether the row is a DAT operation over kernel UDP.
 func (r Row) OverUDP() bool { return r.Transport == TransportUDP }
 
-// Plain returns the row with the same link and impairment, and without the other conditions. Other rows are compared
-// with it.
+// Plain returns the row with the same link, impairment and busy loops, and without the other conditions. Other rows are
+// compared with it.
 func (r Row) Plain() Row {
-	return Row{Op: r.Op, Metric: r.Metric, Size: r.Size, Transport: r.Transport, MTU: r.MTU, Impair: r.Impair}
+	return Row{Op: r.Op, Metric: r.Metric, Size: r.Size, Transport: r.Transport, MTU: r.MTU, Impair: r.Impair, Busy: r.Busy}
 }
 
 // Place returns the part of the identity that all rows of one table share. It clears operation, size, transport and the

@@ -11,14 +11,14 @@ import (
 
 // full is a row with every condition set.
 var full = Row{Op: Send, Metric: Rate, Size: 64, Transport: "xdp", Connections: 8, BothWays: true, Depth: 4, Signal: 2, MTU: 1500,
-	Churn: 1 << 30, Realtime: true, Secure: true, Impair: "loss=0.01", AskedMode: "copy"}
+	Churn: 1 << 30, Busy: 4, Realtime: true, Secure: true, Impair: "loss=0.01", AskedMode: "copy"}
 
 func TestTexts(t *testing.T) {
 	plain := Row{Op: RawAsavie, Metric: Bandwidth, Size: 1514, MTU: 1500}
 	for _, tt := range []struct{ what, got, want string }{
-		{"title", full.Title(), "message rate send 64 B × 8 both ways at MTU 1500, beside 1 GiB of churned heap, at real-time priority in secure mode in copy mode, impaired"},
-		{"conditions", full.Conditions(), " × 8 both ways, depth 4, signal 2 at MTU 1500, beside 1 GiB of churned heap, at real-time priority in secure mode, impaired by loss=0.01 in copy mode"},
-		{"label", full.Label(), "send × 8 both ways, depth 4, signal 2 churn, realtime+aes, impaired, copy"},
+		{"title", full.Title(), "message rate send 64 B × 8 both ways at MTU 1500, beside 1 GiB of churned heap, busy loops: 4, at real-time priority in secure mode in copy mode, impaired"},
+		{"conditions", full.Conditions(), " × 8 both ways, depth 4, signal 2 at MTU 1500, beside 1 GiB of churned heap, busy loops: 4, at real-time priority in secure mode, impaired by loss=0.01 in copy mode"},
+		{"label", full.Label(), "send × 8 both ways, depth 4, signal 2 churn, busy 4, realtime+aes, impaired, copy"},
 		{"name", full.Name(), "send × 8"},
 		{"title of a plain row", plain.Title(), "bandwidth raw_asavie 1514 B at MTU 1500"},
 		{"label of a plain row", plain.Label(), "raw_asavie"},
@@ -35,7 +35,7 @@ func TestTexts(t *testing.T) {
 
 // TestPlace: rows of one table differ only in what the table shows.
 func TestPlace(t *testing.T) {
-	want := Row{Metric: Rate, MTU: 1500, Churn: 1 << 30, Realtime: true, Secure: true, Impair: "loss=0.01", AskedMode: "copy"}
+	want := Row{Metric: Rate, MTU: 1500, Churn: 1 << 30, Busy: 4, Realtime: true, Secure: true, Impair: "loss=0.01", AskedMode: "copy"}
 	if diff := cmp.Diff(want, full.Place()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -165,7 +165,13 @@ func (a *agent) closeInitiator() error {
 	return i.Close()
 }
 
+// measure measures a row with the initiator. The other end is on the same host, so the busy loops are beside both ends.
 func (a *agent) measure(ctx context.Context, row plan.Spec) (*result.Result, error) {
+	stop, err := StartLoops(row.Busy)
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
 	r, err := a.initiator.Run(ctx, row)
 	if err != nil {
 		return nil, err

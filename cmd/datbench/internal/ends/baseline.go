@@ -197,6 +197,7 @@ func (i *tcpInitiator) Run(ctx context.Context, row plan.Spec) (result.Result, e
 	}
 	var parts []result.Result
 	var elapsed time.Duration
+	threads := measure.CountThreads()
 	for range n {
 		r, took, err := i.measure(ctx, part)
 		if err != nil {
@@ -205,6 +206,7 @@ func (i *tcpInitiator) Run(ctx context.Context, row plan.Spec) (result.Result, e
 		parts, elapsed = append(parts, r), elapsed+took
 	}
 	r := result.PoolParts(parts)
+	r.Client = threads.Since()
 	measure.Judge(&r, measure.Evidence{Spec: row, Elapsed: elapsed})
 	return r, nil
 }

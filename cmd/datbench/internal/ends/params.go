@@ -28,4 +28,7 @@ const (
 	// serverHeap is the default limit in bytes of the heap that a server makes for a client's row with --churn. The
 	// limit is small because the kernel commits the pages of the heap immediately.
 	serverHeap = 64 << 20
+	// serverBusy is the default limit of the busy loops that a server runs for a client's row. They load a host of 8
+	// cores twice.
+	serverBusy = 16
 )

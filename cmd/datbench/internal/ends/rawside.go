@@ -78,11 +78,12 @@ func (i *rawInitiator) Run(ctx context.Context, row plan.Spec) (result.Result, e
 	if row.Metric == result.Latency {
 		run = i.latency
 	}
+	threads := measure.CountThreads()
 	got, err := run(ctx, row, &r)
 	if err != nil {
 		return r, err
 	}
-	r.Drops = got.Lost
+	r.Drops, r.Client = got.Lost, threads.Since()
 	measure.Judge(&r, measure.Evidence{Spec: row, Elapsed: got.Elapsed, CoreShare: got.CoreShare, Lost: got.Lost, Counted: got.Counted})
 	return r, nil
 }

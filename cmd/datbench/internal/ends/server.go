@@ -31,8 +31,10 @@ type DATTarget struct {
 	Served  context.Context
 	wg      sync.WaitGroup
 	arbiter *arbiter
-	// allowance limits the memory for one row.
+	// allowance limits the memory and the busy loops for one row.
 	allowance Allowance
+	// startLoops starts busy loops: see workload.Host. It is never nil.
+	startLoops func(n int) (stop func(), err error)
 	// refusals keeps refused clients from flooding the log.
 	refusals sampler
 	// log, if not nil, reports the rows served and the rows that failed.
@@ -49,7 +51,10 @@ func newDATTarget(h *workload.Host, s plan.Station) (Target, error) {
 }
 
 func OpenDAT(ctx context.Context, h *workload.Host, s plan.Station, most Allowance, log func(string, ...any)) (t *DATTarget, err error) {
-	t = &DATTarget{log: log, stop: func() {}, cpus: s.CPUs, realtime: s.Realtime, allowance: most, arbiter: newArbiter()}
+	t = &DATTarget{log: log, stop: func() {}, cpus: s.CPUs, realtime: s.Realtime, allowance: most, arbiter: newArbiter(), startLoops: h.StartLoops}
+	if t.startLoops == nil {
+		t.startLoops = func(int) (func(), error) { return func() {}, nil }
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, t.Close())
@@ -182,7 +187,7 @@ func (t *DATTarget) serveOne(ctx context.Context, r request) error {
 		Next: func(ctx context.Context, index int, deadline time.Time) (*dat.CR, error) {
 			return t.arbiter.awaitConnection(ctx, r.ask, index, deadline)
 		}}
-	tally, err := p.Serve(ctx)
+	tally, err := t.serveBesideLoops(ctx, p)
 	if err != nil {
 		t.fail("%v: %s: %w", r.from, row.Title(), err)
 		return err
@@ -192,6 +197,16 @@ func (t *DATTarget) serveOne(ctx context.Context, r request) error {
 			time.Since(start).Seconds(), tally.Retransmits, tally.Drops)
 	}
 	return nil
+}
+
+// serveBesideLoops serves a row beside the busy loops that it asks for.
+func (t *DATTarget) serveBesideLoops(ctx context.Context, p *workload.Passive) (measure.Tally, error) {
+	stop, err := t.startLoops(p.Ask.Spec.Busy)
+	if err != nil {
+		return measure.Tally{}, errors.Join(err, workload.Refuse(p.CR, err.Error()))
+	}
+	defer stop()
+	return p.Serve(ctx)
 }
 
 // Close stops the target. It returns the errors that were not logged.

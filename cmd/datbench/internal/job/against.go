@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/datxdp/datxdp/cmd/datbench/internal/agent"
 	"github.com/datxdp/datxdp/cmd/datbench/internal/ends"
 	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
 	"github.com/datxdp/datxdp/cmd/datbench/internal/workload"
@@ -38,6 +39,16 @@ func Against(ctx context.Context, h *workload.Host, cfg *plan.Options, peer neti
 	return finished(report, nil), nil
 }
 
+// runBesideLoops measures a row beside its busy loops on this host. The server starts those on its own host.
+func runBesideLoops(ctx context.Context, i ends.Initiator, row plan.Spec) (result.Result, error) {
+	stop, err := agent.StartLoops(row.Busy)
+	if err != nil {
+		return result.Result{}, err
+	}
+	defer stop()
+	return i.Run(ctx, row)
+}
+
 // measurePass measures the rows of a phase in rounds. *left is the number of measurements that the job still has to do;
 // each measurement reduces it by one. measurePass stops at the first row that cannot be measured, because the other
 // rows would wait for the same absent peer.
@@ -52,7 +63,7 @@ func measurePass(ctx context.Context, h *workload.Host, ph plan.Phase, repeat in
 			*left--
 			row.More = *left > 0
 			err = plan.Within(row.Limit()+h.Wait, row.Title(), func() (err error) {
-				r, err = i.Run(ctx, row)
+				r, err = runBesideLoops(ctx, i, row)
 				return err
 			})
 			return r, err == nil

@@ -56,9 +56,9 @@ func Judge(r *result.Result, e Evidence) {
 	}
 }
 
-// spins reports whether each side of the row polls and so needs a core of its own. Two kinds of rows need no such core:
-// sha256 rows, and rows with --churn, in which the garbage collector uses the same core.
-func spins(r *result.Result) bool { return r.Metric != result.SHA256 && r.Churn == 0 }
+// spins reports whether each side of the row polls and so needs a core of its own. Some rows need no such core: sha256
+// rows, and rows with --churn and --busy, in which the garbage collector and the busy loops use the same core.
+func spins(r *result.Result) bool { return r.Metric != result.SHA256 && r.Churn == 0 && r.Busy == 0 }
 
 // checkSamples is called for a latency row with too few samples for a p99.9, and normally invalidates the row. A kernel
 // TCP row with packet loss is an exception, because it cannot have more samples: TCP waits 0.2 s for each lost packet.

@@ -44,6 +44,7 @@ func TestJudge(t *testing.T) {
 			"nothing arrived; not saturated: a side had 10 % of a core, the host is busy with something else"},
 		{"starved", result.Result{Samples: 1}, func(e *Evidence) { e.CoreShare = []float64{0.9, 0.25} },
 			"not saturated: a side had 25 % of a core, the host is busy with something else"},
+		{"starved beside busy loops", result.Result{Samples: 1, Row: result.Row{Busy: 2}}, func(e *Evidence) { e.CoreShare = []float64{0.25} }, ""},
 		{"short", result.Result{Samples: 1}, func(e *Evidence) { e.Elapsed = time.Second / 2 }, "measured for 500ms of 1s"},
 		{"mode", result.Result{Samples: 1, Mode: "copy"}, func(e *Evidence) { e.Spec.WantMode = "zero-copy" }, "asked for mode zero-copy, got copy"},
 		{"few", result.Result{Samples: 999, Row: result.Row{Metric: result.Latency}}, func(*Evidence) {}, "999 samples are too few for a p99.9"},
@@ -64,7 +65,7 @@ func TestJudge(t *testing.T) {
 }
 
 func TestTallyRoundTrip(t *testing.T) {
-	want := Tally{Count: 1, Elapsed: 2, Retransmits: 3, Drops: 4, CoreShare: 0.5, Digest: [32]byte{6}}
+	want := Tally{Count: 1, Elapsed: 2, Retransmits: 3, Drops: 4, CoreShare: 0.5, Threads: result.Threads{Elapsed: 7, RunDelay: 8, Involuntary: 9}, Digest: [32]byte{6}}
 	b := want.Encode(nil)
 	if got := DecodeTally(b); got != want || len(b) != TallySize {
 		t.Errorf("got %+v in %d bytes, want %+v in %d", got, len(b), want, TallySize)
@@ -101,7 +102,7 @@ func TestIdentity(t *testing.T) {
 	if want := (result.Row{Op: result.Send, Metric: result.Rate, Size: 64}); NewResult(spelt).Row != want {
 		t.Errorf("defaults: got %+v", NewResult(spelt).Row)
 	}
-	odd := result.Row{Op: result.Send, Metric: result.Bandwidth, Size: 64, Depth: 3, Connections: 2, BothWays: true, Churn: 1, Realtime: true, Impair: "dup=1"}
+	odd := result.Row{Op: result.Send, Metric: result.Bandwidth, Size: 64, Depth: 3, Connections: 2, BothWays: true, Churn: 1, Busy: 5, Realtime: true, Impair: "dup=1"}
 	if got := Failed(plan.Spec{Row: odd}, io.EOF).Row; got != odd {
 		t.Errorf("failed: got %+v, want %+v", got, odd)
 	}

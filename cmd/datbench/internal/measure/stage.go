@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
+	"github.com/datxdp/datxdp/internal/result"
 )
 
 // Stages of a row. The first byte of every message that a target counts holds the stage.
@@ -25,11 +26,13 @@ type Tally struct {
 	Retransmits, Drops uint64
 	// CoreShare is the fraction of a core that the spinning goroutine had; negative if it does not spin.
 	CoreShare float64
+	// Threads is what the kernel has counted for the threads of the target's process; zero if it counts nothing.
+	Threads result.Threads
 	// Digest is the SHA-256 of the received data, in rows that request it.
 	Digest [32]byte
 }
 
-const TallySize = 5*8 + 32
+const TallySize = 8*8 + 32
 
 func (t Tally) Encode(b []byte) []byte {
 	b = binary.BigEndian.AppendUint64(b, uint64(t.Count))
@@ -37,6 +40,9 @@ func (t Tally) Encode(b []byte) []byte {
 	b = binary.BigEndian.AppendUint64(b, t.Retransmits)
 	b = binary.BigEndian.AppendUint64(b, t.Drops)
 	b = binary.BigEndian.AppendUint64(b, math.Float64bits(t.CoreShare))
+	b = binary.BigEndian.AppendUint64(b, uint64(t.Threads.Elapsed))
+	b = binary.BigEndian.AppendUint64(b, uint64(t.Threads.RunDelay))
+	b = binary.BigEndian.AppendUint64(b, uint64(t.Threads.Involuntary))
 	return append(b, t.Digest[:]...)
 }
 
@@ -48,8 +54,13 @@ func DecodeTally(b []byte) Tally {
 		Retransmits: binary.BigEndian.Uint64(b[16:]),
 		Drops:       binary.BigEndian.Uint64(b[24:]),
 		CoreShare:   math.Float64frombits(binary.BigEndian.Uint64(b[32:])),
+		Threads: result.Threads{
+			Elapsed:     result.Microseconds(binary.BigEndian.Uint64(b[40:])),
+			RunDelay:    result.Microseconds(binary.BigEndian.Uint64(b[48:])),
+			Involuntary: int64(binary.BigEndian.Uint64(b[56:])),
+		},
 	}
-	copy(t.Digest[:], b[40:])
+	copy(t.Digest[:], b[64:])
 	return t
 }
 

@@ -23,6 +23,8 @@ const (
 	// wordSize is the size of the word that the target of a write latency row polls: the last aligned word of its
 	// buffer.
 	wordSize = 8
+	// MaxBusy bounds the busy loops beside a row. It is enough to load every core of a large host twice.
+	MaxBusy = 512
 	// MaxConnections bounds the connections of one row.
 	MaxConnections = 128
 	// MaxDuration bounds the warm-up and the measured time of a row together.
@@ -54,6 +56,8 @@ func (r Spec) check() error {
 		return fmt.Errorf("%s with an event for one of %d: %w", r.Metric, r.Signal, ErrSpec)
 	case r.Churn < 0 || r.Churn > ChurnSize:
 		return fmt.Errorf("%s of churned heap is more than %s", result.FormatSize(r.Churn), result.FormatSize(ChurnSize))
+	case r.Busy < 0 || r.Busy > MaxBusy:
+		return fmt.Errorf("%d busy loops are not from 0 to %d", r.Busy, MaxBusy)
 	case r.Warmup < 0 || r.Duration < 0 || r.Warmup > MaxDuration || r.Duration > MaxDuration-r.Warmup:
 		return fmt.Errorf("a row of %s is longer than %s", r.Warmup+r.Duration, MaxDuration)
 	}

@@ -174,7 +174,8 @@ func sizeFor(metric string) int64 {
 	return defaultSize
 }
 
-// filter keeps the rows with a requested operation, metric and MTU. An empty list requests all.
+// filter keeps the rows with a requested operation, metric and MTU, and puts them beside the requested busy loops. An
+// empty list requests all rows.
 func filter(cfg *Options, labs ...[]Phase) (kept [][]Phase) {
 	for _, phases := range labs {
 		var some []Phase
@@ -182,6 +183,7 @@ func filter(cfg *Options, labs ...[]Phase) (kept [][]Phase) {
 			ph.Rows = slices.DeleteFunc(ph.Rows, func(r Spec) bool {
 				return !asked(cfg.Ops, r.Op) || !asked(cfg.Metrics, r.Metric) || !askedMTU(cfg.MTUs, r.MTU)
 			})
+			ph.Rows = cfg.besideLoops(ph.Rows)
 			if len(ph.Rows) > 0 {
 				some = append(some, ph)
 			}

@@ -28,12 +28,14 @@ type Options struct {
 	Count       int64
 	Connections int
 	Churn       ByteSize
-	BothWays    bool
-	Interval    time.Duration
-	CPUs        CPUList
-	Realtime    bool
-	Engines     []string
-	Impair      Impairment
+	// Busy are the numbers of busy loops beside which each row is measured; empty for none.
+	Busy     []int
+	BothWays bool
+	Interval time.Duration
+	CPUs     CPUList
+	Realtime bool
+	Engines  []string
+	Impair   Impairment
 
 	Transport string
 	IA        string
@@ -88,7 +90,19 @@ func (c *Options) Validate() error {
 	if c.Repeat < 1 || c.Repeat > maxRepeat {
 		errs = append(errs, fmt.Errorf("--repeat: %d is not from 1 to %d", c.Repeat, maxRepeat))
 	}
-	return OneLineOf(errs)
+	return OneLineOf(append(errs, c.validateBusy()))
+}
+
+func (c *Options) validateBusy() error {
+	for i, n := range c.Busy {
+		switch {
+		case n < 0 || n > MaxBusy:
+			return fmt.Errorf("--busy: %d is not from 0 to %d", n, MaxBusy)
+		case slices.Contains(c.Busy[:i], n):
+			return fmt.Errorf("--busy: %d is there twice", n)
+		}
+	}
+	return nil
 }
 
 // minMTU and maxMTU limit the MTU of a lab, in bytes. minMTU is the packet size that every IPv4 host accepts (RFC 791),
@@ -270,6 +284,21 @@ func (c *Options) Rows(transport string) []Spec {
 				r.Churn, r.Realtime = int64(c.Churn), c.Realtime
 				out = append(out, r)
 			}
+		}
+	}
+	return c.besideLoops(out)
+}
+
+// besideLoops returns the rows, each beside every number of busy loops. The rows that differ only in this number follow
+// one another, so that they are measured close in time.
+func (c *Options) besideLoops(rows []Spec) (out []Spec) {
+	if len(c.Busy) == 0 {
+		return rows
+	}
+	for _, r := range rows {
+		for _, n := range c.Busy {
+			r.Busy = n
+			out = append(out, r)
 		}
 	}
 	return out

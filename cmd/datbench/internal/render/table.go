@@ -113,7 +113,12 @@ func factor(v float64) string {
 }
 
 // Report prints a block for each group, at most 80 columns wide.
-func Report(w io.Writer, r *result.Report) {
+func Report(w io.Writer, r *result.Report) { report(w, r, false) }
+
+// Detailed prints what Report prints, and for every group what kept its threads from a core.
+func Detailed(w io.Writer, r *result.Report) { report(w, r, true) }
+
+func report(w io.Writer, r *result.Report, detailed bool) {
 	alone := !slices.ContainsFunc(r.Results, compared)
 	for _, g := range groups(r.Results) {
 		fmt.Fprintln(w, g.title())
@@ -121,6 +126,9 @@ func Report(w io.Writer, r *result.Report) {
 			g.renderAlone(w)
 		} else {
 			g.renderCompared(w)
+		}
+		if line := g.threadsLine(); line != "" && (detailed || g.besideLoops()) {
+			fmt.Fprintln(w, hanging(line))
 		}
 		fmt.Fprintln(w)
 	}

@@ -60,12 +60,13 @@ func (c *Conn) measure(w workload, r *result.Result) error {
 		return err
 	}
 	defer release()
-	use, base := usage.Start(), c.Losses()
+	threads, use, base := measure.CountThreads(), usage.Start(), c.Losses()
 	e, err := w.active(c, r)
 	if err != nil {
 		return err
 	}
 	share := use.Share()
+	r.Client = threads.Since()
 	if e.Tally == nil {
 		t, err := c.finish()
 		if err != nil {
@@ -75,6 +76,9 @@ func (c *Conn) measure(w workload, r *result.Result) error {
 	}
 	lost := c.Losses().Since(base)
 	r.Retransmits, r.Drops = lost.Retransmits+e.Tally.Retransmits, lost.Drops+e.Tally.Drops
+	if e.Tally.Threads != (result.Threads{}) {
+		r.Server = &e.Tally.Threads
+	}
 	e.Spec, e.CoreShare = c.row, []float64{share, e.Tally.CoreShare}
 	measure.Judge(r, e)
 	return c.disconnect()

@@ -29,6 +29,8 @@ func TestAskBounds(t *testing.T) {
 			"depth 16384 × connections 128 is 2097152 outstanding, more than 65536"},
 		{"memory", func(r *plan.Spec) { r.Metric, r.Size, r.Depth = result.Bandwidth, plan.MaxSize, 16 }, "needs 1.13 GiB of buffers, more than 1 GiB"},
 		{"memory of four buffers for each piece", func(r *plan.Spec) { r.Metric, r.Size, r.Depth = result.SHA256, plan.MaxSize, 8 }, "needs 2.00 GiB of buffers, more than 1 GiB"},
+		{"busy loops", func(r *plan.Spec) { r.Busy = plan.MaxBusy + 1 }, "busy loops are not from 0 to 512"},
+		{"no busy loops", func(r *plan.Spec) { r.Busy = -1 }, "-1 busy loops"},
 		{"heap", func(r *plan.Spec) { r.Churn = plan.ChurnSize + 1 }, "of churned heap is more than 1 GiB"},
 		{"time", func(r *plan.Spec) { r.Warmup = plan.MaxDuration }, "a row of 24h0m1s is longer than 24h0m0s"},
 	} {

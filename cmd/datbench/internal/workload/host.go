@@ -20,6 +20,9 @@ type Host struct {
 	Capture *Capture
 	// Logger gets the log of the adapters. If it is nil, they log only warnings about themselves (dat.Options.Logger).
 	Logger *slog.Logger
+	// StartLoops starts the busy loops beside a row that a client requests, until stop is called. It is nil in the main
+	// job, whose initiator is on the same host and starts them.
+	StartLoops func(n int) (stop func(), err error)
 	// Tell is called with each interval of a row, by the goroutine that measures; nil for none.
 	Tell func(plan.Spec, result.Interval)
 	// The number Job identifies this run of datbench to a server. The duration Wait is the maximum time to wait if

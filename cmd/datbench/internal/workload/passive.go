@@ -63,12 +63,15 @@ func (p *Passive) Serve(ctx context.Context) (sum measure.Tally, err error) {
 
 // serve runs the target's side of the workload and sends its tally.
 func (c *Conn) serve(w workload) (sum measure.Tally, err error) {
-	use, base := usage.Start(), c.Losses()
+	threads, use, base := measure.CountThreads(), usage.Start(), c.Losses()
 	if sum, err = w.passive(c); err != nil {
 		return sum, err
 	}
 	lost := c.Losses().Since(base)
 	sum.Retransmits, sum.Drops, sum.CoreShare = lost.Retransmits, lost.Drops, use.Share()
+	if t := threads.Since(); t != nil {
+		sum.Threads = *t
+	}
 	return sum, c.answer(sum)
 }
 

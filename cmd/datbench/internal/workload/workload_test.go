@@ -12,7 +12,7 @@ import (
 
 func TestAskRoundTrip(t *testing.T) {
 	want := Ask{
-		Spec:   plan.Spec{Row: result.Row{Op: result.Write, Metric: result.Rate, Size: 64, Depth: 512, Connections: 3, Churn: 1 << 30, Signal: 1 << 9, BothWays: true}, Bytes: 1 << 40, Warmup: time.Second, Duration: 2 * time.Second, Count: 1 << 33, More: true},
+		Spec:   plan.Spec{Row: result.Row{Op: result.Write, Metric: result.Rate, Size: 64, Depth: 512, Connections: 3, Churn: 1 << 30, Busy: 3, Signal: 1 << 9, BothWays: true}, Bytes: 1 << 40, Warmup: time.Second, Duration: 2 * time.Second, Count: 1 << 33, More: true},
 		remote: dat.RMRTriplet{Context: 1, Address: 2, Length: 3}, Session: 1 << 60, Index: 2, Job: 1 << 61,
 	}
 	got, err := DecodeAsk(want.Encode())
