@@ -11,6 +11,7 @@ func table() []check {
 		{"mounts", "whether the files of the kernel are there that opening reads", scopeHost, true, checkMounts},
 		{"bpf-jit", "whether BPF programs are compiled", scopeHost, true, checkJIT},
 		{"cpus", "how many processors there are, and how their clock is governed", scopeHost, false, checkCPUs},
+		{"load", "whether other work leaves a core to poll on", scopeHost, false, checkLoad},
 
 		{"capabilities", "what this process may do", scopeProcess, true, checkCapabilities},
 		{"bpf", "whether the kernel lets this process load XDP programs", scopeProcess, true, checkBPF},
