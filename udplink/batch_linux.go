@@ -55,7 +55,7 @@ func openBatch(l *Link, o Options) (_ socket, err error) {
 	if err := s.bell.open(); err != nil {
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
-	if s.fd, err = bindSocket(l.local, o.Buffer); err != nil {
+	if s.fd, err = bindSocket(l.local, o.Interface, o.Buffer); err != nil {
 		return nil, err
 	}
 	exclusive.Add(s.fd)

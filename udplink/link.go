@@ -73,7 +73,7 @@ func Open(addr netip.Addr, o Options) (*Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = l.openRoutes(); err != nil {
+	if err = l.openRoutes(o.Interface); err != nil {
 		return nil, bindError(l.local, err)
 	}
 	l.sock, err = openSocket(l, o)
@@ -91,10 +91,10 @@ func Open(addr netip.Addr, o Options) (*Link, error) {
 
 // openRoutes binds the socket for route queries, which shows whether the address can be used. A tentative address is
 // awaited.
-func (l *Link) openRoutes() (err error) {
+func (l *Link) openRoutes(device string) (err error) {
 	addr := l.local.Addr()
 	open := func() error {
-		l.routes, err = openRouteQuery(addr, l.caps.MaxPayload+headers(addr))
+		l.routes, err = openRouteQuery(addr, device, l.caps.MaxPayload+headers(addr))
 		return err
 	}
 	if err := open(); !errors.Is(err, syscall.EADDRNOTAVAIL) {

@@ -39,6 +39,9 @@ type Options struct {
 	Frames int
 	// Buffer is the size in bytes of the kernel's queues; 4 MiB by default.
 	Buffer int
+	// Interface is the name of the interface through which packets leave and arrive (SO_BINDTODEVICE of Linux). Without one,
+	// packets leave by the routes of the host, and arrive through any interface.
+	Interface string
 	// NoOffload turns off UDP_SEGMENT and UDP_GRO: each packet is a message of its own.
 	NoOffload bool
 

@@ -37,13 +37,14 @@ func (c *congestion) refuse(packets uint64) {
 // stay with the kernel, but the new socket has an empty send buffer.
 type renewal struct {
 	buffer    int         // Options.Buffer
+	device    string      // Options.Interface
 	offload   bool        // the socket uses offloads
 	namespace os.FileInfo // network namespace of the socket; nil if unknown
 	full      congestion  // of the whole send buffer
 }
 
 func (r *renewal) open(o Options) {
-	r.buffer, r.offload = o.Buffer, !o.NoOffload
+	r.buffer, r.device, r.offload = o.Buffer, o.Interface, !o.NoOffload
 	r.namespace, _ = os.Stat(threadNamespace) // without /proc the link works, but is never renewed
 }
 
@@ -83,7 +84,7 @@ func (s *batch) renew() (err error) {
 	if err := errors.Join(share(s.fd, 1), share(fd, 1)); err != nil {
 		return err
 	}
-	if err := prepare(fd, local, s.renewal.buffer); err != nil {
+	if err := prepare(fd, local, s.renewal.device, s.renewal.buffer); err != nil {
 		return err
 	}
 	if err := s.errs.open(fd, local.Addr()); err != nil {

@@ -20,25 +20,30 @@ type routeQuery struct {
 	zone   uint32       // index of the interface of from, if from is a link-local address
 	enough int          // no packet of the link is larger, in bytes of IP packet
 	reach  *route.Reach // nil if routing tables are unknown
+	bound  bool         // packets leave through one interface, which reach does not consider
 
 	mu sync.Mutex // guards fd, and makes connect and getsockopt one step
 	fd int        // -1 when closed
 }
 
-// openRouteQuery opens the socket. enough is the size of the link's largest IP packet.
+// openRouteQuery opens the socket. device is the interface of Options. enough is the size of the link's largest IP packet.
 //
-// System calls: socket, ioctl, bind.
-func openRouteQuery(from netip.Addr, enough int) (*routeQuery, error) {
+// System calls: socket, setsockopt, ioctl, bind.
+func openRouteQuery(from netip.Addr, device string, enough int) (*routeQuery, error) {
 	fd, err := unix.Socket(family(from), unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("socket: %w", err)
+	}
+	if err := bindDevice(fd, device); err != nil {
+		_ = unix.Close(fd) // report the first error
+		return nil, err
 	}
 	zone := scope(fd, from.Zone())
 	if err := unix.Bind(fd, unixAddr(netip.AddrPortFrom(from, 0), zone)); err != nil {
 		_ = unix.Close(fd) // report the first error
 		return nil, fmt.Errorf("bind: %w", err)
 	}
-	return &routeQuery{from: from, zone: zone, enough: enough, fd: fd}, nil
+	return &routeQuery{from: from, zone: zone, enough: enough, bound: device != "", fd: fd}, nil
 }
 
 // query returns the MTU of the route to an address, and the index of the interface that its zone names. MTU 0 means
@@ -55,7 +60,8 @@ func (p *routeQuery) query(to netip.AddrPort) (mtu int, zone uint32, err error) 
 	if zone = p.zone; to.Addr().Zone() != p.from.Zone() {
 		zone = scope(p.fd, to.Addr().Zone())
 	}
-	if p.reach != nil && p.reach.ByPort(to) {
+	tables := p.reach != nil && !p.bound
+	if tables && p.reach.ByPort(to) {
 		if mtu = p.reach.MTU(to); mtu > 0 {
 			return mtu, zone, nil
 		}
@@ -64,7 +70,7 @@ func (p *routeQuery) query(to netip.AddrPort) (mtu int, zone uint32, err error) 
 	if err != nil || mtu >= p.enough {
 		return mtu, zone, err
 	}
-	if p.reach == nil {
+	if !tables {
 		return 0, zone, nil // the protocol probes what the link does not know
 	}
 	if known := p.reach.MTU(to); known == 0 || known > mtu {

@@ -15,15 +15,15 @@ func openSocket(l *Link, o Options) (socket, error) {
 	return openBatch(l, o)
 }
 
-// bindSocket opens a non-blocking socket that is bound to an address.
+// bindSocket opens a non-blocking socket that is bound to an address and, if device is not empty, to an interface.
 //
 // System calls: socket, setsockopt, bind.
-func bindSocket(local netip.AddrPort, buffer int) (int, error) {
+func bindSocket(local netip.AddrPort, device string, buffer int) (int, error) {
 	fd, err := unix.Socket(family(local.Addr()), unix.SOCK_DGRAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return -1, fmt.Errorf("socket: %w", err)
 	}
-	if err := prepare(fd, local, buffer); err != nil {
+	if err := prepare(fd, local, device, buffer); err != nil {
 		_ = unix.Close(fd) // report the first error
 		return -1, err
 	}
@@ -48,13 +48,27 @@ func boundTo(fd int, local netip.AddrPort) (netip.AddrPort, error) {
 }
 
 // prepare configures and binds a new socket.
-func prepare(fd int, local netip.AddrPort, buffer int) error {
+func prepare(fd int, local netip.AddrPort, device string, buffer int) error {
+	if err := bindDevice(fd, device); err != nil {
+		return err
+	}
 	if err := setOptions(fd, local.Addr()); err != nil {
 		return err
 	}
 	setBuffers(fd, buffer)
 	if err := unix.Bind(fd, unixAddr(local, scope(fd, local.Addr().Zone()))); err != nil {
 		return fmt.Errorf("bind: %w", err)
+	}
+	return nil
+}
+
+// bindDevice binds a socket to an interface; device is empty for none.
+func bindDevice(fd int, device string) error {
+	if device == "" {
+		return nil
+	}
+	if err := unix.BindToDevice(fd, device); err != nil {
+		return fmt.Errorf("bind to interface %s: %w", device, err)
 	}
 	return nil
 }

@@ -3,8 +3,11 @@
 package udplink
 
 import (
+	"fmt"
 	"net"
 	"net/netip"
+
+	"github.com/datxdp/datxdp/link"
 )
 
 // sockaddr is not used outside Linux.
@@ -17,7 +20,12 @@ func openSocket(l *Link, o Options) (socket, error) { return openPortable(l, o) 
 // routeQuery asks the kernel for routes from one address.
 type routeQuery struct{ from netip.Addr }
 
-func openRouteQuery(from netip.Addr, _ int) (*routeQuery, error) { return &routeQuery{from: from}, nil }
+func openRouteQuery(from netip.Addr, device string, _ int) (*routeQuery, error) {
+	if device != "" {
+		return nil, fmt.Errorf("bind to interface %s: %w", device, link.ErrUnsupported)
+	}
+	return &routeQuery{from: from}, nil
+}
 
 // query fails if there is no route. Otherwise it returns 0, because the MTU is unknown.
 func (p *routeQuery) query(to netip.AddrPort) (mtu int, zone uint32, err error) {
