@@ -34,6 +34,32 @@ func LocalAddr(ifname string) (netip.Addr, error) {
 	return addr, err
 }
 
+// SourceAddr returns the source address of packets that a device, opened with these options, would send to an address. It
+// is not valid if the device would serve no address of this family. It binds the port of o at each address of the
+// interface for a moment, as Open does; if the port is in use, as when the device is open, all addresses count as served.
+//
+// System calls: those of netlink; socket, setsockopt, bind.
+func SourceAddr(ifname string, o Options, to netip.AddrPort) (from netip.Addr, err error) {
+	ifi, err := FindInterface(ifname)
+	if err != nil {
+		return from, err
+	}
+	d := &Device{name: ifname, ifindex: ifi.Index}
+	defer func() { err = errors.Join(err, d.guards.close()) }()
+	h, err := d.identify(&o)
+	if d.routes != nil {
+		defer d.routes.Close()
+	}
+	if err != nil {
+		return from, err
+	}
+	if own, err := openGuard(h.local, d.ifindex); err == nil {
+		d.guards.add(own)
+		d.served.now.Store(d.guards.guard(d.served.now.Load(), o.Port, d.ifindex))
+	}
+	return h.sourceFor(netip.AddrPortFrom(to.Addr().Unmap(), to.Port())), nil
+}
+
 // errTentative reports that duplicate address detection has not ended.
 var errTentative = errors.New("duplicate address detection has not ended")
 

@@ -18,6 +18,23 @@ type host struct {
 
 func (h *host) owns(a netip.Addr) bool { return h.served.now.Load().owns(a) }
 
+// at returns our port at an address.
+func (h *host) at(a netip.Addr) netip.AddrPort { return netip.AddrPortFrom(a, h.local.Port()) }
+
+// sourceFor returns the source address for packets to an address. It is not valid if the device serves no address of
+// this family. Of several, the kernel chooses, as for a socket that is not bound: by the source of the route (src of
+// ip-route(8)), the network of the gateway, or RFC 6724. So the peer can answer if it can answer kernel TCP.
+func (h *host) sourceFor(to netip.AddrPort) netip.Addr {
+	var preferred netip.Addr
+	if h.choice(to.Addr()) {
+		if next, err := h.router.Resolve(h.at(netip.Addr{}), to); err == nil {
+			preferred = next.Source()
+			h.router.Release(next)
+		}
+	}
+	return h.source(to.Addr(), preferred)
+}
+
 // source chooses a source address of dst's family for packets to dst. The order of preference is:
 //
 //   - the device's own address, if it is pinned

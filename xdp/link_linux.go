@@ -101,23 +101,6 @@ func (s *Socket) route(from netip.Addr, to netip.AddrPort) (hop, netip.Addr, err
 	return h, from, err
 }
 
-// at returns our port at an address.
-func (s *Socket) at(a netip.Addr) netip.AddrPort { return netip.AddrPortFrom(a, s.local.Port()) }
-
-// sourceFor returns the source address for packets to an address. It is not valid if the device serves no address of
-// this family. Of several, the kernel chooses, as for a socket that is not bound: by the source of the route (src of
-// ip-route(8)), the network of the gateway, or RFC 6724. So the peer can answer if it can answer kernel TCP.
-func (s *Socket) sourceFor(to netip.AddrPort) netip.Addr {
-	var preferred netip.Addr
-	if s.choice(to.Addr()) {
-		if h, err := s.router.Resolve(s.at(netip.Addr{}), to); err == nil {
-			preferred = h.Source()
-			s.router.Release(h)
-		}
-	}
-	return s.source(to.Addr(), preferred)
-}
-
 // Origin implements link.Originator.
 func (s *Socket) Origin(id link.Path) netip.Addr {
 	p := s.paths.Get(id)
