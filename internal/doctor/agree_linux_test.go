@@ -30,6 +30,8 @@ type setUp struct {
 	server string       // of the peer's adapter; by default kernel UDP at its address; "-" for none
 	here   bool         // the peer's adapter is on side A
 	change func() error // what differs on side A
+	far    func() error // what differs on side B
+	second bool         // the sides are joined by a second pair: labtest.AddSecond
 }
 
 // Doctor's verdict is what happens: it has no error if the adapter opens and the peer answers, and only then.
@@ -82,7 +84,7 @@ func TestVerdictsAreWhatHappens(t *testing.T) {
 		{name: "no host", ia: "xdp:veth0", peer: netip.MustParseAddr("10.73.0.77")},
 		{name: "no program", ia: "udp:10.73.0.1", server: "-"},
 		{name: "refusing route", ia: "xdp:veth0", change: func() error {
-			return netlink.RouteAdd(&netlink.Route{Type: syscall.RTN_UNREACHABLE, Dst: host(lab.B.Addr4()), Priority: 1})
+			return netlink.RouteAdd(&netlink.Route{Type: unreachable, Dst: host(lab.B.Addr4()), Priority: 1})
 		}},
 		{name: "own host, another address", ia: "xdp:veth0", peer: other, server: "udp:10.73.0.50", here: true, change: func() error {
 			return labtest.AddAddress(lab.Interface, netip.PrefixFrom(other, 24))
@@ -128,6 +130,9 @@ func betterRoute() error {
 	return netlink.RouteAdd(&netlink.Route{LinkIndex: l.Attrs().Index, Dst: host(lab.B.Addr4())})
 }
 
+// unreachable is the type of a route that refuses packets with an error.
+const unreachable = syscall.RTN_UNREACHABLE
+
 func withLink(f func(netlink.Link) error) error {
 	l, err := netlink.LinkByName(lab.Interface)
 	if err != nil {
@@ -157,9 +162,21 @@ func routeBySixth() error {
 
 // compare compares doctor's verdict with what an open and a connection do.
 func (s *setUp) compare(t *testing.T) {
+	l := s.build(t)
+	verdict := s.verdict(t, l)
+	if says, happens := strings.HasPrefix(verdict, "works"), s.works(t, l); says != happens {
+		t.Errorf("works: %t, but doctor says: %s", happens, verdict)
+	}
+}
+
+// build makes the lab, with the peer's adapter.
+func (s *setUp) build(t *testing.T) *lab.Lab {
 	l := labtest.New(t, lab.Options{})
 	on := func(side lab.Side, f func() error) {
 		t.Helper()
+		if f == nil {
+			return
+		}
 		if err := l.Do(side, f); err != nil {
 			t.Fatal(err)
 		}
@@ -170,9 +187,11 @@ func (s *setUp) compare(t *testing.T) {
 	if !s.peer.IsValid() {
 		s.peer = lab.B.Addr4()
 	}
-	if s.change != nil {
-		on(lab.A, s.change)
+	if s.second {
+		must(t, labtest.AddSecond(l))
 	}
+	on(lab.A, s.change)
+	on(lab.B, s.far)
 	side, server := lab.B, s.server
 	if server == "" {
 		server = "udp:" + s.peer.String()
@@ -186,10 +205,7 @@ func (s *setUp) compare(t *testing.T) {
 		}
 		return nil
 	})
-	verdict := s.verdict(t, l)
-	if says, happens := strings.HasPrefix(verdict, "works"), s.works(t, l); says != happens {
-		t.Errorf("works: %t, but doctor says: %s", happens, verdict)
-	}
+	return l
 }
 
 // verdict returns what doctor says, in a process of side A: doctor uses several threads.
@@ -226,6 +242,11 @@ func TestVerdictOfProcess(t *testing.T) {
 		}
 	}
 	fmt.Println(says+":", r.Verdict)
+	for _, f := range r.Findings {
+		if f.Severity >= doctor.Warning {
+			fmt.Printf("%v: %s\n", f.Severity, f.Found)
+		}
+	}
 }
 
 // works reports whether the adapter opens and the peer answers.

@@ -151,7 +151,7 @@ func TestProgramModes(t *testing.T) {
 func TestRareFixes(t *testing.T) {
 	x := &exam{Target: Target{kind: ianame.XDP, Port: 17474, Peer: netip.MustParseAddr("192.0.2.9")}}
 	x.link = &netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Name: "nowhere0"}}
-	x.addrs = []netip.Addr{netip.MustParseAddr("192.0.2.7")}
+	x.address = netip.MustParseAddr("192.0.2.7")
 	odd := errors.New("odd")
 	udp := &exam{Target: Target{kind: ianame.UDP}}
 	for command, got := range map[string][]Finding{

@@ -30,8 +30,9 @@ func untilAsked(t *testing.T) (context.Context, netip.AddrPort) {
 
 // asking returns an exam that has found a route to a peer through the interface out.
 func asking(at netip.AddrPort, out netlink.Link) *exam {
-	return &exam{Target: Target{kind: ianame.UDP, addr: netip.MustParseAddr("127.0.0.1"), Peer: at.Addr(), Port: at.Port()},
-		facts: facts{way: way{out: out, nextHop: at.Addr(), routed: true, linked: true}}}
+	from := netip.MustParseAddr("127.0.0.1")
+	return &exam{Target: Target{kind: ianame.UDP, addr: from, Peer: at.Addr(), Port: at.Port()},
+		facts: facts{address: from, way: way{from: from, out: out, nextHop: at.Addr(), routed: true, linked: true}}}
 }
 
 // TestPeerNoTime: there is no finding about a peer that had no time to answer.

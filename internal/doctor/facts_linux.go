@@ -3,6 +3,7 @@ package doctor
 import (
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/safchain/ethtool"
@@ -23,6 +24,7 @@ type facts struct {
 	link     netlink.Link // nil if there is no interface
 	iface    route.Interface
 	addrs    []netip.Addr // addresses of the interface that can be used
+	address  netip.Addr   // the adapter's own address
 	driver   string       // empty if the driver has no name
 	features xdpFeatures
 	channels ethtool.Channels
@@ -46,12 +48,13 @@ type way struct {
 	// next hop is resolved.
 	routed, loops, linked bool
 	// forbidden means that a rule of this host drops packets of kernel UDP to the peer's port. deaf means that a rule drops
-	// those that come to our own port: see [hears]. detour means that packets of kernel UDP to the peer leave by another
-	// interface than those of the adapter.
-	forbidden, deaf, detour bool
-	nextHop                 netip.Addr
-	out                     netlink.Link // outgoing interface of the route
-	probe                   probe
+	// those that come to our own port: see [hears]. filtered means that the kernel drops the peer's packets that arrive
+	// through the adapter's interface, because its own route to the peer leaves by another one.
+	forbidden, deaf, filtered bool
+	from                      netip.Addr // source address of packets to the peer; the adapter's own address before checkRoute
+	nextHop                   netip.Addr
+	out                       netlink.Link // outgoing interface of the route
+	probe                     probe
 }
 
 // learn reads the facts that several checks need. Facts that cannot be read stay zero.
@@ -62,17 +65,21 @@ func (x *exam) learn() {
 		return
 	}
 	x.link = x.find()
+	x.address, x.from = x.addr, x.addr
 	if x.link == nil {
 		return
 	}
-	if x.Peer.IsLinkLocalUnicast() && x.Peer.Zone() == "" { // as the link resolves it
-		x.Peer = x.Peer.WithZone(x.name())
-	}
+	x.nameZones()
 	x.iface, _ = route.ReadInterface(x.link.Attrs().Index) // empty on an error
 	for _, p := range x.iface.Addrs {
 		x.addrs = append(x.addrs, p.Addr())
 	}
+	x.address = x.ownAddress()
+	x.from = x.address
 	x.features = featuresOf(x.link.Attrs().Index)
+	if x.Peer.IsValid() && x.address.IsValid() {
+		x.from = x.source()
+	}
 	e, err := ethtool.NewEthtool()
 	if err != nil {
 		return
@@ -86,6 +93,18 @@ func (x *exam) learn() {
 	}
 	x.unmapped = x.driver == driver.VirtioNet && !mapsDMA(virtioFeatures(x.link.Attrs()))
 	x.stray = driver.StrayHeader(x.driver)
+}
+
+// nameZones writes the interface's own name, which package net needs, in place of another one in zones. A link-local peer
+// without a zone has this one, as the link resolves it.
+func (x *exam) nameZones() {
+	if x.addr.Zone() != "" {
+		x.addr = x.addr.WithZone(x.name())
+		x.address, x.from = x.addr, x.addr
+	}
+	if x.Peer.IsLinkLocalUnicast() && (x.Peer.Zone() == "" || zoneID(x.Peer) == uint32(x.link.Attrs().Index)) {
+		x.Peer = x.Peer.WithZone(x.name())
+	}
 }
 
 // name returns the name of the interface.
@@ -138,22 +157,39 @@ func addresses(l netlink.Link) (all []netip.Addr) {
 	return all
 }
 
-// local returns the adapter's own address: the first IPv4 address or, without one, the first IPv6 address that is not
-// link-local. If there is a peer, only addresses of the peer's family count.
-func (x *exam) local() (best netip.Addr) {
+// ownAddress returns the adapter's own address, as the code that opens chooses it. It does not wait for a tentative one.
+func (x *exam) ownAddress() netip.Addr {
 	if x.kind == ianame.UDP {
 		return x.addr
 	}
-	for _, a := range x.addrs {
-		switch {
-		case x.Peer.IsValid() && a.Is4() != x.Peer.Is4():
-		case a.Is4():
-			return a
-		case !best.IsValid() && !a.IsLinkLocalUnicast():
-			best = a
-		}
+	if !slices.ContainsFunc(x.addrs, func(a netip.Addr) bool { return !a.IsLinkLocalUnicast() }) {
+		return netip.Addr{}
 	}
-	return best
+	addr, _ := xdp.LocalAddr(x.name()) // invalid on an error
+	return addr
+}
+
+// source returns the source address of the adapter's packets to the peer, as the code that connects chooses it.
+func (x *exam) source() netip.Addr {
+	if x.mayOnlyUDP() {
+		return x.address
+	}
+	from, err := xdp.SourceAddr(x.name(), x.options(), x.at())
+	if err != nil || !from.IsValid() {
+		return x.address
+	}
+	if from.Is6() && from.IsLinkLocalUnicast() {
+		from = from.WithZone(x.name())
+	}
+	return from
+}
+
+// serves reports whether the adapter has an address of the peer's family.
+func (x *exam) serves() bool {
+	if x.mayOnlyUDP() || !x.Peer.IsValid() {
+		return x.address.IsValid()
+	}
+	return x.address.IsValid() && slices.ContainsFunc(x.addrs, func(a netip.Addr) bool { return a.Is4() == x.Peer.Is4() })
 }
 
 func isUp(a *netlink.LinkAttrs) bool { return a.Flags&net.FlagUp != 0 }

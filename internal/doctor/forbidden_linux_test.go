@@ -76,6 +76,7 @@ func TestCPUQuota(t *testing.T) {
 func TestPrivilegedPort(t *testing.T) {
 	labtest.RequireRoot(t)
 	x := &exam{Target: Target{kind: ianame.UDP, addr: netip.MustParseAddr("127.0.0.1"), Port: 80}}
+	x.address = x.addr
 	var got []Finding
 	labtest.WithCaps(t, nil, func() { got = checkPort(t.Context(), x) })
 	if len(got) != 1 || got[0].Severity != Error || !strings.Contains(got[0].Found, "permission denied") || !strings.Contains(got[0].Fix, "higher port") {

@@ -107,8 +107,8 @@ func checkAddress(_ context.Context, x *exam) []Finding {
 	if f := x.unusable(); f != nil {
 		return f
 	}
-	if a := x.local(); a.IsValid() {
-		return ok("%v is the adapter's address%s", a, others(len(x.addrs)))
+	if x.serves() {
+		return ok("%v is the adapter's address%s", x.address, others(len(x.addrs)))
 	}
 	family, example := "", "10.0.0.1/24"
 	if x.Peer.Is6() {
@@ -136,7 +136,7 @@ func (x *exam) onlyLinkLocal() string {
 // unusable reports an address that the adapter needs and cannot use: its own, or the only one of the interface.
 func (x *exam) unusable() []Finding {
 	needs := func(a netip.Addr) bool {
-		return a == x.addr.WithZone("") || !x.addr.IsValid() && !x.local().IsValid() && !a.IsLinkLocalUnicast()
+		return a == x.addr.WithZone("") || !x.addr.IsValid() && !x.address.IsValid() && !a.IsLinkLocalUnicast()
 	}
 	for _, a := range x.iface.Duplicate {
 		if needs(a) {
@@ -173,8 +173,8 @@ func masterOf(l netlink.Link) string {
 
 // checkLayer examines interfaces above and below this one.
 func checkLayer(_ context.Context, x *exam) []Finding {
-	if local := x.local(); local.IsValid() {
-		if fault, fix, err := xdp.LayerFault(x.link.Attrs().Index, local); err == nil && fault != "" {
+	if x.address.IsValid() {
+		if fault, fix, err := xdp.LayerFault(x.link.Attrs().Index, x.address); err == nil && fault != "" {
 			return failure(fault, "The adapter would open and receive nothing.", fix, "")
 		}
 	}

@@ -6,19 +6,15 @@ import (
 	"syscall"
 
 	"github.com/vishvananda/netlink"
-
-	"github.com/datxdp/datxdp/internal/ianame"
-	"github.com/datxdp/datxdp/internal/route"
 )
 
 // unreachableName reports an address that no adapter of this name can connect to, whatever the routes are.
 func (x *exam) unreachableName() []Finding {
-	local := x.local()
 	switch {
 	case x.Peer.IsUnspecified():
 		return failure(fmt.Sprintf("%v is the address of no host", x.Peer), "", "name the host by an address of its interface", "")
-	case x.kind == ianame.UDP && local.Is4() != x.Peer.Is4():
-		return failure(fmt.Sprintf("%v and the adapter's address %v are not of the same version of IP", x.Peer, local),
+	case x.mayOnlyUDP() && x.address.Is4() != x.Peer.Is4():
+		return failure(fmt.Sprintf("%v and the adapter's address %v are not of the same version of IP", x.Peer, x.address),
 			"An adapter over kernel UDP connects to addresses of its own version.",
 			fmt.Sprintf("use the adapter's other address, such as %s, or the peer's", x.otherFamily()), "")
 	case x.Peer.Zone() != "" && zoneID(x.Peer) != uint32(x.link.Attrs().Index):
@@ -49,16 +45,6 @@ func (x *exam) broadcast() bool {
 	return err == nil && len(routes) > 0 && routes[0].Type == syscall.RTN_BROADCAST
 }
 
-// detours reports whether packets of kernel UDP leave by another interface than those of an adapter over AF_XDP, so that
-// a probe by kernel UDP says nothing about the adapter.
-func (x *exam) detours() bool {
-	if x.kind == ianame.UDP || x.Peer.IsLinkLocalUnicast() {
-		return false
-	}
-	r, err := route.Find(0, x.own(), x.at())
-	return err != nil || r.Index != x.link.Attrs().Index
-}
-
 // isDown reports whether an interface exists and is down.
 func isDown(name string) bool {
 	l, err := netlink.LinkByName(name)
@@ -76,7 +62,7 @@ var refusingRoutes = []struct {
 // refusingRoute names the kind of route or rule that refuses packets to the peer; nil if there is none. A new route does
 // not mend it.
 func (x *exam) refusingRoute() []Finding {
-	_, err := netlink.RouteGetWithOptions(x.peerAddr().AsSlice(), &netlink.RouteGetOptions{SrcAddr: x.local().AsSlice()})
+	_, err := netlink.RouteGetWithOptions(x.peerAddr().AsSlice(), &netlink.RouteGetOptions{SrcAddr: x.from.AsSlice()})
 	for _, r := range refusingRoutes {
 		if errors.Is(err, r.err) {
 			return failure(fmt.Sprintf("a route or a rule of this host, of type %s, refuses packets to %v", r.kind, x.Peer),

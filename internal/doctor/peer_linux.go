@@ -22,11 +22,14 @@ func checkRoute(_ context.Context, x *exam) []Finding {
 	if f := x.unreachableName(); f != nil {
 		return f
 	}
+	if x.mayOnlyUDP() {
+		x.from = x.address
+	}
 	r, err := x.route()
 	if err != nil {
 		return x.noRoute(err)
 	}
-	x.routed, x.nextHop, x.out, x.detour = true, r.Via, x.link, !r.Local && x.detours()
+	x.routed, x.nextHop, x.out = true, r.Via, x.link
 	if l, err := netlink.LinkByIndex(r.Index); err == nil {
 		x.out = l
 	}
@@ -38,9 +41,17 @@ func checkRoute(_ context.Context, x *exam) []Finding {
 		x.loops = true
 		return ok("%v is an address of this host: packets do not leave it", x.Peer)
 	case x.nextHop != x.peerAddr():
-		return ok("%v is reached by way of %v", x.Peer, x.nextHop)
+		return append(ok("%v is reached by way of %v%s", x.Peer, x.nextHop, x.fromText()), x.asymmetric()...)
 	}
-	return ok("%v is on the network of %s", x.Peer, x.out.Attrs().Name)
+	return append(ok("%v is on the network of %s%s", x.Peer, x.out.Attrs().Name, x.fromText()), x.asymmetric()...)
+}
+
+// fromText names the source address of packets to the peer, unless it is the adapter's own.
+func (x *exam) fromText() string {
+	if x.from == x.address {
+		return ""
+	}
+	return fmt.Sprintf(", from %v", x.from)
 }
 
 // peerAddr returns the address of the peer as the kernel's tables and commands have it, without a zone.
@@ -55,9 +66,26 @@ func (x *exam) route() (route.Found, error) {
 	return route.Find(index, x.own(), x.at())
 }
 
-// own is the adapter's address and port, and at is the peer's, as the kernel's tables have it: without a zone.
-func (x *exam) own() netip.AddrPort { return netip.AddrPortFrom(x.local(), x.Port) }
+// own is the source of packets to the peer. at is the peer as the kernel's tables have it: without a zone.
+func (x *exam) own() netip.AddrPort { return netip.AddrPortFrom(x.from, x.Port) }
 func (x *exam) at() netip.AddrPort  { return netip.AddrPortFrom(x.peerAddr(), x.remotePort()) }
+
+// leaves returns where packets to the peer leave this host.
+func (x *exam) leaves() origin {
+	if x.loops || x.mayOnlyUDP() || x.isPart() {
+		return origin{x.own(), ""}
+	}
+	return origin{x.own(), x.name()}
+}
+
+// isPart reports whether the kernel gives packets of the interface to the bridge or bond that it belongs to.
+func (x *exam) isPart() bool {
+	if x.iface.Master == 0 {
+		return false
+	}
+	l, err := netlink.LinkByIndex(x.iface.Master)
+	return err != nil || l.Type() != "vrf"
+}
 
 func (x *exam) noRoute(err error) []Finding {
 	if other := outTo(x.own(), x.at()); other != "" && other != x.name() && !x.Peer.IsLinkLocalUnicast() {
@@ -137,7 +165,7 @@ func (x *exam) hop() (h *route.Hop, closeTable func()) {
 func (x *exam) neighbour(ctx context.Context) (n netlink.Neigh) {
 	ctx, cancel := context.WithTimeout(ctx, neighbourLimit)
 	defer cancel()
-	x.forbidden = errors.Is(nudge(x.own(), netip.AddrPortFrom(x.Peer, x.remotePort())), syscall.EPERM)
+	x.forbidden = errors.Is(x.leaves().nudge(x.peerAt()), syscall.EPERM)
 	hop, closeTable := x.hop()
 	defer closeTable()
 	for {
@@ -166,8 +194,6 @@ func checkPathMTU(_ context.Context, x *exam) []Finding {
 	switch {
 	case x.loops:
 		return nil
-	case x.detour:
-		return info("the path MTU cannot be measured: ping would leave by another interface than the adapter")
 	case x.probe.echoErr != nil:
 		return info("the path MTU cannot be measured (%v)", x.probe.echoErr)
 	case x.probe.echoed == 0:

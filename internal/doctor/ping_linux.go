@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/net/icmp"
 	"golang.org/x/net/ipv4"
 	"golang.org/x/net/ipv6"
@@ -55,19 +56,20 @@ func largestEcho(a netip.Addr) int {
 }
 
 // largestPing sends echo requests of many sizes at once, with the don't-fragment bit. It returns the size of the
-// largest IP packet that was answered; 0 if none was. It returns an error if this process is not allowed to ping.
+// largest IP packet that was answered, and the index of the interface through which an answer has arrived; 0 if there was
+// none. It returns an error if this process is not allowed to ping.
 //
-// System calls: socket, setsockopt, bind, sendto, recvfrom.
-func largestPing(ctx context.Context, local, to netip.Addr, mtu int) (int, error) {
+// System calls: socket, setsockopt, bind, sendto, recvmsg.
+func largestPing(ctx context.Context, own origin, to netip.Addr, mtu int) (size, arrived int, err error) {
 	sizes := slices.DeleteFunc(append(slices.Clone(pathSizes), min(mtu, largestEcho(to))), func(n int) bool { return n > mtu })
-	return familyOf(to).ping(ctx, local, to, sizes)
+	return familyOf(to).ping(ctx, own, to, sizes)
 }
 
-// ping sends echo requests of some sizes, and returns the largest size that was answered.
-func (f echoFamily) ping(ctx context.Context, local, to netip.Addr, sizes []int) (int, error) {
-	c, raw, err := f.open(local)
+// ping sends echo requests of some sizes, and returns what largestPing returns.
+func (f echoFamily) ping(ctx context.Context, own origin, to netip.Addr, sizes []int) (size, arrived int, err error) {
+	c, raw, err := f.open(own)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var requests sync.WaitGroup
@@ -75,29 +77,34 @@ func (f echoFamily) ping(ctx context.Context, local, to netip.Addr, sizes []int)
 	defer c.Close()
 	defer cancel()
 	requests.Go(func() { f.send(ctx, c, to, sizes) })
-	return f.receive(ctx, c, raw, to, slices.Max(sizes)), nil
+	size, arrived = f.receive(ctx, c, raw, to, slices.Max(sizes))
+	return size, arrived, nil
 }
 
 // open opens a socket for pings: an unprivileged ICMP socket if the host allows it, otherwise a raw socket.
-func (f echoFamily) open(local netip.Addr) (c net.PacketConn, raw bool, err error) {
+func (f echoFamily) open(own origin) (c net.PacketConn, raw bool, err error) {
 	for _, kind := range []int{unix.SOCK_DGRAM, unix.SOCK_RAW} {
 		fd, serr := unix.Socket(f.domain, kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, f.proto)
 		if serr != nil {
 			err = fmt.Errorf("ping needs CAP_NET_RAW: %w", serr)
 			continue
 		}
-		c, err = f.prepare(fd, local)
+		c, err = f.prepare(fd, own)
 		return c, kind == unix.SOCK_RAW, err
 	}
 	return nil, false, err
 }
 
-func (f echoFamily) prepare(fd int, local netip.Addr) (net.PacketConn, error) {
+func (f echoFamily) prepare(fd int, own origin) (net.PacketConn, error) {
 	file := os.NewFile(uintptr(fd), "ping")
 	defer file.Close() // FilePacketConn duplicates the descriptor
 	if err := unix.SetsockoptInt(fd, f.level, f.discover, f.probe); err != nil {
 		return nil, err
 	}
+	if err := own.bind(fd); err != nil {
+		return nil, err
+	}
+	local := own.Addr()
 	var at unix.Sockaddr = &unix.SockaddrInet6{Addr: local.As16(), ZoneId: zoneID(local)}
 	if local.Is4() {
 		at = &unix.SockaddrInet4{Addr: local.As4()}
@@ -110,8 +117,8 @@ func (f echoFamily) prepare(fd int, local netip.Addr) (net.PacketConn, error) {
 
 // zoneID returns the index of the interface that the zone of an address names; 0 if there is none.
 func zoneID(a netip.Addr) uint32 {
-	if l, err := net.InterfaceByName(a.Zone()); err == nil {
-		return uint32(l.Index)
+	if l, err := netlink.LinkByName(a.Zone()); a.Zone() != "" && err == nil { // by any of its names, as the links do
+		return uint32(l.Attrs().Index)
 	}
 	n, _ := strconv.ParseUint(a.Zone(), 10, 32) // 0 if it is no number
 	return uint32(n)
@@ -141,8 +148,33 @@ func (echoFamily) addr(c net.PacketConn, to netip.Addr) net.Addr {
 	return &net.UDPAddr{IP: to.AsSlice(), Zone: to.Zone()}
 }
 
+// reader returns a function that receives a packet, and the index of the interface through which it has arrived.
+func reader(c net.PacketConn, v6 bool) func([]byte) (n, arrived int, from net.Addr, err error) {
+	if v6 {
+		p := ipv6.NewPacketConn(c)
+		_ = p.SetControlMessage(ipv6.FlagInterface, true) // the index stays 0 on an error
+		return func(b []byte) (int, int, net.Addr, error) {
+			n, cm, from, err := p.ReadFrom(b)
+			if cm == nil {
+				return n, 0, from, err
+			}
+			return n, cm.IfIndex, from, err
+		}
+	}
+	p := ipv4.NewPacketConn(c)
+	_ = p.SetControlMessage(ipv4.FlagInterface, true) // the index stays 0 on an error
+	return func(b []byte) (int, int, net.Addr, error) {
+		n, cm, from, err := p.ReadFrom(b)
+		if cm == nil {
+			return n, 0, from, err
+		}
+		return n, cm.IfIndex, from, err
+	}
+}
+
 // receive receives replies until the largest has arrived, or until none arrives for a while.
-func (f echoFamily) receive(ctx context.Context, c net.PacketConn, raw bool, from netip.Addr, most int) (largest int) {
+func (f echoFamily) receive(ctx context.Context, c net.PacketConn, raw bool, from netip.Addr, most int) (largest, arrived int) {
+	read := reader(c, from.Is6())
 	end := time.Now().Add(echoLimit)
 	if limit, bounded := ctx.Deadline(); bounded && limit.Before(end) {
 		end = limit
@@ -150,21 +182,21 @@ func (f echoFamily) receive(ctx context.Context, c net.PacketConn, raw bool, fro
 	buf := make([]byte, 1<<16+128)
 	for largest < most && ctx.Err() == nil {
 		if err := c.SetReadDeadline(end); err != nil {
-			return largest
+			return largest, arrived
 		}
-		n, who, err := c.ReadFrom(buf)
+		n, index, who, err := read(buf)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return largest
+			return largest, arrived
 		}
 		if err != nil || !f.ours(buf[:max(n, 0)], who, raw, from) {
 			continue
 		}
-		largest = max(largest, n+f.ipHeader)
+		largest, arrived = max(largest, n+f.ipHeader), index
 		if soon := time.Now().Add(echoTail); soon.Before(end) {
 			end = soon
 		}
 	}
-	return largest
+	return largest, arrived
 }
 
 // ours reports whether a packet is a reply to one of our requests.

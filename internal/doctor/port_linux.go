@@ -16,11 +16,10 @@ import (
 
 // checkPort binds a socket to our address and port for a moment, as opening the adapter does.
 func checkPort(ctx context.Context, x *exam) []Finding {
-	local := x.local()
-	if !local.IsValid() {
+	if !x.address.IsValid() {
 		return nil // another check reports it
 	}
-	at := netip.AddrPortFrom(local, x.Port)
+	at := netip.AddrPortFrom(x.address, x.Port)
 	switch err := bindUDP(at); {
 	case err == nil:
 		return append(ok("UDP port %d of %v is free", at.Port(), at.Addr()), x.unserved()...)

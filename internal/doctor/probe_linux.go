@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/datxdp/datxdp/dat"
 	"github.com/datxdp/datxdp/link"
 	"github.com/datxdp/datxdp/udplink"
@@ -34,28 +36,39 @@ type probe struct {
 	// adapter: the DAT protocol answered. secure: it accepts secure connections only. refused: the host reported that the
 	// port is closed. busy: our own port is in use, so no answer could be received.
 	adapter, secure, refused, busy bool
-	// echoed is the largest IP packet that ping got back, in bytes. echoErr says why ping could not run.
-	echoed  int
-	echoErr error
+	// echoed is the largest IP packet that ping got back, in bytes. echoErr says why ping could not run. arrived is the
+	// interface through which echo replies have arrived; 0 if there was none.
+	echoed, arrived int
+	echoErr         error
+}
+
+// origin is where packets leave this host: an address and port of it and, if the routes do not decide, an interface. With
+// an interface, answers that arrive through another one are not heard, as an adapter over AF_XDP does not hear them.
+type origin struct {
+	netip.AddrPort
+	device string
 }
 
 func (p *probe) answered() bool { return p.adapter || p.refused || p.echoed > 0 }
 
 // run pings the host and probes its port.
 func (p *probe) run(ctx context.Context, x *exam) {
-	own, at, mtu := x.own(), x.peerAt(), x.out.Attrs().MTU
+	own, at, mtu := x.leaves(), x.peerAt(), x.out.Attrs().MTU
 	var all sync.WaitGroup
 	all.Go(func() { p.port(ctx, own, at) })
-	all.Go(func() { p.echoed, p.echoErr = largestPing(ctx, own.Addr(), at.Addr(), mtu) })
+	all.Go(func() { p.echoed, p.arrived, p.echoErr = largestPing(ctx, own, at.Addr(), mtu) })
 	all.Wait()
 	if least := min(mtu, leastMTU); p.echoed > 0 && p.echoed < least {
-		p.echoed = p.again(ctx, own.Addr(), at.Addr(), least) // a queue on the way may have dropped a burst
+		p.echoed = max(p.echoed, p.again(ctx, own, at.Addr(), least)) // a queue on the way may have dropped a burst
+	}
+	if own.device != "" && !p.answered() && ctx.Err() == nil {
+		p.again(ctx, origin{own.AddrPort, ""}, at.Addr(), leastMTU) // answers may arrive through another interface
 	}
 }
 
 // port probes the port in two ways, one after the other. It sends connection requests second, because each may cost one
 // of the few port unreachable messages that the peer sends.
-func (p *probe) port(ctx context.Context, own, at netip.AddrPort) {
+func (p *probe) port(ctx context.Context, own origin, at netip.AddrPort) {
 	if p.refused = refused(ctx, own, at, echoTail); p.refused {
 		return
 	}
@@ -65,19 +78,15 @@ func (p *probe) port(ctx context.Context, own, at netip.AddrPort) {
 }
 
 // again pings with packets of one size alone. It returns the size if one is answered.
-func (p *probe) again(ctx context.Context, local, to netip.Addr, size int) int {
-	f := familyOf(to)
-	n, err := f.ping(ctx, local, to, []int{size})
-	if err != nil {
-		return p.echoed
-	}
-	return max(p.echoed, n)
+func (p *probe) again(ctx context.Context, own origin, to netip.Addr, size int) (n int) {
+	n, p.arrived, _ = familyOf(to).ping(ctx, own, to, []int{size}) // 0 on an error
+	return n
 }
 
 // nudge sends one byte, which every adapter ignores. It makes the kernel resolve the neighbour. The error is EPERM if a
 // rule of this host drops the packet.
-func nudge(own, at netip.AddrPort) error {
-	c, err := dial(own, at)
+func (own origin) nudge(at netip.AddrPort) error {
+	c, err := own.dial(at)
 	if err != nil {
 		return err
 	}
@@ -87,20 +96,32 @@ func nudge(own, at netip.AddrPort) error {
 }
 
 // dial connects a socket. It has the adapter's port, which policy rules may select, unless that is in use.
-func dial(own, at netip.AddrPort) (*net.UDPConn, error) {
-	c, err := net.DialUDP("udp", net.UDPAddrFromAddrPort(own), net.UDPAddrFromAddrPort(at))
+func (own origin) dial(at netip.AddrPort) (net.Conn, error) {
+	d := net.Dialer{LocalAddr: net.UDPAddrFromAddrPort(own.AddrPort), Control: func(_, _ string, c syscall.RawConn) (err error) {
+		refused := c.Control(func(fd uintptr) { err = own.bind(int(fd)) })
+		return errors.Join(err, refused)
+	}}
+	c, err := d.Dial("udp", at.String())
 	if errors.Is(err, syscall.EADDRINUSE) {
-		own = netip.AddrPortFrom(own.Addr(), 0)
-		return net.DialUDP("udp", net.UDPAddrFromAddrPort(own), net.UDPAddrFromAddrPort(at))
+		d.LocalAddr = net.UDPAddrFromAddrPort(netip.AddrPortFrom(own.Addr(), 0))
+		return d.Dial("udp", at.String())
 	}
 	return c, err
 }
 
+// bind binds a socket to the interface.
+func (own origin) bind(fd int) error {
+	if own.device == "" {
+		return nil
+	}
+	return unix.BindToDevice(fd, own.device)
+}
+
 // refused repeatedly sends one byte, which every adapter ignores. It reports whether ICMP port unreachable came back.
-func refused(ctx context.Context, own, at netip.AddrPort, limit time.Duration) bool {
+func refused(ctx context.Context, own origin, at netip.AddrPort, limit time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	c, err := dial(own, at)
+	c, err := own.dial(at)
 	if err != nil {
 		return false
 	}
@@ -120,16 +141,16 @@ func refused(ctx context.Context, own, at netip.AddrPort, limit time.Duration) b
 
 // connect requests a connection to a qualifier without a listener. Any answer proves that there is an adapter. The
 // answer arrives at our own port.
-func (p *probe) connect(ctx context.Context, local, at netip.AddrPort) {
-	ev, err := ask(ctx, local, at, dat.Security{Insecure: true})
+func (p *probe) connect(ctx context.Context, own origin, at netip.AddrPort) {
+	ev, err := ask(ctx, own, at, dat.Security{Insecure: true})
 	p.busy = errors.Is(err, link.ErrBusy)
 	p.adapter = err == nil && answered(&ev)
 	p.secure = p.adapter && ev.BreakReason == dat.BreakSecure
 }
 
 // authenticate requests a connection in secure mode, and reports whether the two ends know each other's keys.
-func (p *probe) authenticate(ctx context.Context, local, at netip.AddrPort, s dat.Security) error {
-	ev, err := ask(ctx, local, at, s)
+func (p *probe) authenticate(ctx context.Context, own origin, at netip.AddrPort, s dat.Security) error {
+	ev, err := ask(ctx, own, at, s)
 	if err == nil && !answered(&ev) {
 		err = errSilentHandshake
 	}
@@ -144,10 +165,10 @@ func answered(ev *dat.Event) bool {
 }
 
 // ask requests a connection to a qualifier without a listener, and returns the event that ends the request.
-func ask(ctx context.Context, local, at netip.AddrPort, s dat.Security) (ev dat.Event, err error) {
+func ask(ctx context.Context, own origin, at netip.AddrPort, s dat.Security) (ev dat.Event, err error) {
 	ctx, cancel := context.WithTimeout(ctx, connectLimit)
 	defer cancel()
-	l, err := udplink.Open(local.Addr(), udplink.Options{Port: local.Port(), Frames: 64})
+	l, err := udplink.Open(own.Addr(), udplink.Options{Port: own.Port(), Frames: 64, Interface: own.device})
 	if err != nil {
 		return ev, err
 	}

@@ -14,10 +14,20 @@ import (
 // checkReach reports the answer from the peer's port. It reports a missing answer only if there was enough time to
 // wait, and if an answer could have been heard.
 func checkReach(ctx context.Context, x *exam) []Finding {
-	if x.detour {
-		return info("whether an adapter answers at %v cannot be heard: kernel UDP sends to it through another interface than %s", x.peerAt(), x.name())
-	}
 	x.probe.run(ctx, x)
+	found := x.reached(ctx)
+	if ctx.Err() != nil {
+		return found
+	}
+	elsewhere := x.elsewhere()
+	if len(elsewhere) > 0 && elsewhere[0].Severity == Error {
+		return elsewhere
+	}
+	return append(found, elsewhere...)
+}
+
+// reached returns the finding about the probe.
+func (x *exam) reached(ctx context.Context) []Finding {
 	switch {
 	case x.forbidden && x.mayOnlyUDP():
 		return x.forbids()
@@ -29,6 +39,10 @@ func checkReach(ctx context.Context, x *exam) []Finding {
 		return nil
 	case x.probe.busy && !x.probe.refused:
 		return info("whether an adapter answers at %v cannot be heard: UDP port %d is taken here", x.peerAt(), x.Port)
+	case x.filtered && !x.probe.answered() && x.mayOnlyUDP():
+		return x.filters()
+	case x.filtered && !x.probe.answered():
+		return info("whether an adapter answers at %v cannot be heard: rp_filter of this host drops what comes from there. AF_XDP passes it by", x.peerAt())
 	case x.deaf && !x.probe.refused:
 		return x.deafFinding()
 	case x.loops && slices.Contains(x.addrs, x.peerAddr()):
@@ -60,7 +74,7 @@ func (x *exam) handshake(ctx context.Context) []Finding {
 	if x.files.Known != "" || identity.KeyLogFile() != "" {
 		return ok("an adapter in secure mode answers at %v", x.peerAt())
 	}
-	err := x.probe.authenticate(ctx, netip.AddrPortFrom(x.local(), x.Port), x.peerAt(), dat.Security{KeyFile: x.files.Key, PeersFile: x.files.Peers})
+	err := x.probe.authenticate(ctx, x.leaves(), x.peerAt(), dat.Security{KeyFile: x.files.Key, PeersFile: x.files.Peers})
 	switch {
 	case err == nil:
 		return ok("an adapter in secure mode answers at %v, and the two know each other's keys", x.peerAt())

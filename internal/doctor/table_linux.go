@@ -63,5 +63,5 @@ func (x *exam) reaches(c check) bool {
 // usable reports whether the interface can transmit at all.
 func (x *exam) usable() bool {
 	a := x.link.Attrs()
-	return isUp(a) && a.OperState != netlink.OperDown && a.OperState != netlink.OperLowerLayerDown && x.local().IsValid()
+	return isUp(a) && a.OperState != netlink.OperDown && a.OperState != netlink.OperLowerLayerDown && x.serves()
 }

@@ -31,7 +31,7 @@ func (x *exam) refusal(err error) []Finding {
 	if x.kind == ianame.UDP {
 		return failure(found, "", fix, "")
 	}
-	return failure(found, "", fix+"; kernel UDP may work meanwhile", fmt.Sprintf("datbench doctor --ia udp:%v%s --try", x.local(), portFlag(x.Port)))
+	return failure(found, "", fix+"; kernel UDP may work meanwhile", fmt.Sprintf("datbench doctor --ia udp:%v%s --try", x.address, portFlag(x.Port)))
 }
 
 // transmitting returns a text that says which queues transmitted their proof frame.

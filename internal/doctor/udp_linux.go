@@ -39,7 +39,7 @@ func checkBuffers(_ context.Context, x *exam) []Finding {
 
 // checkFilters reports packet filters, which apply to a UDP socket. AF_XDP receives packets before these filters.
 func checkFilters(_ context.Context, x *exam) []Finding {
-	x.deaf = !hears(netip.AddrPortFrom(x.local(), x.Port))
+	x.deaf = !hears(netip.AddrPortFrom(x.from, x.Port))
 	if !x.mayUDP() {
 		return nil
 	}
@@ -70,7 +70,7 @@ func (x *exam) onlyUDP(s Severity, f Finding) Finding {
 }
 
 func (x *exam) deafRule() Finding {
-	return Finding{Found: fmt.Sprintf("a rule of this host drops what comes to UDP port %d of %v", x.Port, x.local()),
+	return Finding{Found: fmt.Sprintf("a rule of this host drops what comes to UDP port %d of %v", x.Port, x.from),
 		Means: "Kernel UDP receives nothing. AF_XDP passes the rule by.", Fix: "find the rule, and let the port in",
 		Command: as("nft list ruleset || iptables -S")}
 }
@@ -94,7 +94,7 @@ func hears(at netip.AddrPort) bool {
 		return true
 	}
 	defer in.Close()
-	out, err := dial(netip.AddrPortFrom(at.Addr(), 0), at)
+	out, err := origin{AddrPort: netip.AddrPortFrom(at.Addr(), 0)}.dial(at)
 	if err != nil {
 		return true
 	}

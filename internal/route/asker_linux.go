@@ -44,6 +44,11 @@ func (a *asker) close() {
 //
 // System calls: sendto, recvfrom (netlink).
 func (a *asker) get(f flow, index int, flags uint32) (kernelRoute, error) {
+	return a.ask(f, syscall.RTA_OIF, index, flags)
+}
+
+// ask makes the request of get. With RTA_IIF, packets of the flow have arrived through the interface.
+func (a *asker) ask(f flow, through, index int, flags uint32) (kernelRoute, error) {
 	src, dst := f.src.Addr(), f.dst.Addr()
 	msg := &nl.RtMsg{}
 	msg.Family, msg.Dst_len, msg.Flags = syscall.AF_INET6, uint8(dst.BitLen()), flags
@@ -59,7 +64,7 @@ func (a *asker) get(f flow, index int, flags uint32) (kernelRoute, error) {
 		req.AddData(nl.NewRtAttr(syscall.RTA_SRC, src.AsSlice()))
 	}
 	if index != 0 {
-		req.AddData(nl.NewRtAttr(syscall.RTA_OIF, nl.Uint32Attr(uint32(index))))
+		req.AddData(nl.NewRtAttr(through, nl.Uint32Attr(uint32(index))))
 	}
 	req.AddData(nl.NewRtAttr(rtaProtocol, nl.Uint8Attr(syscall.IPPROTO_UDP)))
 	req.AddData(nl.NewRtAttr(rtaSport, nl.BEUint16Attr(f.src.Port())))

@@ -46,6 +46,24 @@ func Find(index int, src, dst netip.AddrPort) (Found, error) {
 	return Found{Index: r.hop().index, Via: r.viaTo(to)}, nil
 }
 
+// Accepts reports whether the kernel accepts UDP packets from src to dst, an address of this host, that arrive through an
+// interface. It does not if its reverse path filter drops them (rp_filter; RFC 3704): packets to src leave by another
+// interface.
+//
+// System calls: socket, bind, sendto, recvfrom (netlink).
+func Accepts(index int, src, dst netip.AddrPort) (bool, error) {
+	a, err := openAsker()
+	if err != nil {
+		return false, err
+	}
+	defer a.close()
+	r, err := a.ask(flowOf(src, dst), syscall.RTA_IIF, index, 0)
+	if isUnreachable(err) || errors.Is(err, syscall.EXDEV) {
+		return false, nil
+	}
+	return err == nil && r.kind == syscall.RTN_LOCAL, err
+}
+
 // isUnreachable reports whether an error of a lookup means that there is no route.
 func isUnreachable(err error) bool {
 	for _, none := range []syscall.Errno{
