@@ -30,7 +30,7 @@ func (m Mode) String() string {
 	return fmt.Sprintf("Mode(%d)", uint8(m))
 }
 
-// MaxAddresses is the largest number of addresses that the program redirects. It equals MAX_ADDRESSES in steer.c.
+// MaxAddresses is the largest number of addresses that the program redirects. It equals MAX_ADDRESSES in classify.h.
 const MaxAddresses = 256
 
 // maxQueues limits the size of the socket map. NICs have a few hundred queues at most.
