@@ -5,12 +5,14 @@ import "time"
 // baseDelay estimates the round trip of a full packet in the empty network: the shortest sample.
 //
 // The estimate rises when the path has become longer. Delay that remains while the window shrinks is not caused by the
-// window. A queue of several connections drains, because the windows of all of them shrink. So the shortest delay of
-// longerRounds rounds is the new estimate if each of them shows too much delay (see Controller.pathIsLonger).
+// window. A queue of several connections drains, because the windows of all of them shrink. And a queue never stays the
+// same for long, because the packets of others come and go in it, while a path does. So the shortest delay of some rounds
+// is the new estimate if each of them shows such delay (see Controller.longerAfter).
 type baseDelay struct {
 	delay  time.Duration // 0: no sample
 	least  time.Duration // shortest delay of the rounds that are counted
-	rounds int8          // consecutive rounds with too much delay
+	window float64       // window before the first of them
+	rounds int8          // consecutive rounds with delay that the window may not explain
 }
 
 func (b *baseDelay) sample(d time.Duration) {
@@ -19,19 +21,22 @@ func (b *baseDelay) sample(d time.Duration) {
 	}
 }
 
-// isSteady reports whether the delay d of a round differs little from the delay of the rounds that are counted.
-func (b *baseDelay) isSteady(d time.Duration) bool {
-	return b.rounds == 0 || (d-b.least).Abs() <= b.least/steadyShare
+// isWithin reports whether the delay d of a round differs by at most a tolerance from the delay of the rounds that are
+// counted.
+func (b *baseDelay) isWithin(d, tolerance time.Duration) bool {
+	return b.rounds == 0 || (d-b.least).Abs() <= tolerance
 }
 
-// excess notes a round of delay d that the window does not explain. It reports whether the estimate has risen.
-func (b *baseDelay) excess(d time.Duration) (rose bool) {
+// count counts a round of delay d that begins with a window.
+func (b *baseDelay) count(d time.Duration, window float64) {
+	if b.rounds == 0 {
+		b.window = window
+	}
 	if b.rounds == 0 || d < b.least {
 		b.least = d
 	}
-	if b.rounds++; b.rounds < longerRounds {
-		return false
-	}
-	b.delay, b.rounds = b.least, 0
-	return true
+	b.rounds++
 }
+
+// rise makes the shortest delay of the counted rounds the estimate.
+func (b *baseDelay) rise() { b.delay, b.rounds = b.least, 0 }

@@ -60,10 +60,13 @@ func New(psn seq.Num, hostDelay time.Duration) Controller {
 // SetPacketSize sets the size of a full packet in bytes. Before the first packet it also sets the initial window.
 func (c *Controller) SetPacketSize(n int) {
 	if c.newest == 0 {
-		c.window = min(max(InitialBytes, 2*float64(n)), InitialPackets*float64(n))
+		c.window = initialWindow(float64(n))
 	}
 	c.size = float64(n)
 }
+
+// initialWindow returns the window of a new connection with full packets of a size.
+func initialWindow(size float64) float64 { return min(max(InitialBytes, 2*size), InitialPackets*size) }
 
 // Probed notes the round trip d of the first packet of the present size. Before, packets were shorter, and took less time
 // also in the empty network.
@@ -198,15 +201,41 @@ func (c *Controller) endRound(now clock.Time) {
 	}
 }
 
-// pathIsLonger reports whether the base delay has risen in a round of delay d.
+// pathIsLonger reports whether the base delay has risen in a round of delay d. If the delay was constant, the window gets
+// back what it has lost since the delay began, up to the initial window: its present size is an answer to a queue that is
+// none.
 func (c *Controller) pathIsLonger(d time.Duration) bool {
-	q := c.queue(d)
-	tiny := c.window <= DelayFloor*c.size && q > MaxQueue+c.hostDelay
-	if tiny || q > 2*c.target(d) && c.base.isSteady(d) {
-		return c.base.excess(d)
+	constant := !c.round.lost && c.base.isWithin(d, c.queue(d)/constantShare)
+	rounds := c.longerAfter(d, constant)
+	if rounds == 0 {
+		c.base.rounds = 0
+		return false
 	}
-	c.base.rounds = 0
-	return false
+	if c.base.count(d, c.window); c.base.rounds < rounds {
+		return false
+	}
+	c.base.rise()
+	if constant {
+		c.window = max(c.window, min(c.base.window, initialWindow(c.size)))
+	}
+	return true
+}
+
+// longerAfter returns the number of rounds like one of delay d after which the path counts as longer, or 0 if the window
+// or a queue of others may be the cause of the delay.
+func (c *Controller) longerAfter(d time.Duration, constant bool) int8 {
+	q, t := c.queue(d), c.target(d)
+	switch {
+	case q > MaxQueue+c.hostDelay && c.window <= DelayFloor*c.size:
+		return steadyRounds
+	case q > 2*t && constant:
+		return constantRounds
+	case q > 2*t && c.base.isWithin(d, c.base.least/steadyShare):
+		return steadyRounds
+	case q > t/2 && constant && c.window <= c.size:
+		return smallRounds
+	}
+	return 0
 }
 
 // isIdle reports whether a round of delay d shows hardly any queue.
@@ -248,6 +277,7 @@ func (c *Controller) adjust(d time.Duration) {
 // Lost takes n lost packets out of the window, and ends slow start. It leaves at least one packet. It ignores losses that
 // may be random.
 func (c *Controller) Lost(n int) {
+	c.round.lost = true
 	if c.noise.lost(n); c.noise.exceeds() {
 		c.window = max(c.window-float64(n)*c.size, min(c.window, c.size))
 		c.ssthresh = c.window
@@ -258,6 +288,7 @@ func (c *Controller) Lost(n int) {
 // first of consecutive timeouts leaves half of the window, and at most one packet. The next packet leaves after a random
 // part of the timeout.
 func (c *Controller) TimedOut(now clock.Time, rto time.Duration) {
+	c.round.lost = true
 	c.pacer.scatter(now, time.Duration(timeoutJitter*float64(rto)))
 	if c.undoWindow != 0 {
 		return

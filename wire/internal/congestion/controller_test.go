@@ -248,6 +248,48 @@ func TestLongerPath(t *testing.T) {
 	}
 }
 
+// A path that becomes longer by less than twice the target must be noticed by a small window, which settles at a rate for
+// which this delay is the target. A queue of the same length, whose length changes by the packets of others, is no path.
+func TestSlightlyLongerPath(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		window float64
+		rtt    time.Duration
+		change time.Duration // from one round to the next
+		longer bool
+	}{
+		{"40 µs, one packet", 1, 48 * us, 0, true},
+		{"60 µs, half a packet", 0.5, 68 * us, 0, true},
+		{"2 ms, ten packets", 10, 2 * time.Millisecond, 0, true},
+		{"queue of 40 µs", 1, 48 * us, 2 * us, false},
+		{"queue of 15 µs", 1, 23 * us, us, false},
+	} {
+		p := settled(tt.window)
+		for i := range 24 {
+			p.rounds(1, tt.rtt+time.Duration(i%2)*tt.change, 0)
+		}
+		if longer := p.BaseDelay() == tt.rtt; longer != tt.longer {
+			t.Errorf("%s: the base delay is %v, the window %v", tt.name, p.BaseDelay(), p.Window())
+		}
+		if tt.longer && p.Window() < 20 {
+			t.Errorf("%s: the window is %v, want at least 20", tt.name, p.Window())
+		}
+	}
+}
+
+// When the path turns out to be longer, the window must get back what it has lost to the delay.
+func TestWindowAfterLongerPath(t *testing.T) {
+	for _, tt := range []struct{ before, want float64 }{{8, 8}, {100, InitialPackets}} {
+		p := settled(tt.before)
+		for p.BaseDelay() < time.Millisecond {
+			p.rounds(1, time.Millisecond, 0)
+		}
+		if p.Window() < tt.want {
+			t.Errorf("a window of %v is %v, want %v", tt.before, p.Window(), tt.want)
+		}
+	}
+}
+
 // A queue of other connections that ends must not raise the base delay.
 func TestQueueIsNoPath(t *testing.T) {
 	p := settled(20)

@@ -15,6 +15,7 @@ type round struct {
 	acked   int16         // acknowledged packets, at most about two windows
 	samples int16
 	limited bool // the window has delayed packets
+	lost    bool // packets were lost
 }
 
 func (r *round) sample(d time.Duration) {
