@@ -21,19 +21,15 @@ func beLoad() error {
 	}
 }
 
-// startLoad starts n busy loops at normal priority, each in a process of its own, and returns a function that ends them.
-func startLoad(b testing.TB, n int) (stop func()) {
+// startLoad starts n busy loops at normal priority.
+func startLoad(b testing.TB, n int) load {
 	b.Setenv("GOMAXPROCS", "1")
-	all := make([]child, n)
+	all := make(load, n)
 	for i := range all {
 		all[i] = startChild(b, "load", "", 0, 0, func(start func() error) error { return start() })
 		all[i].says(b)
 	}
-	return func() {
-		for _, c := range all {
-			c.kill()
-		}
-	}
+	return all
 }
 
 // schedule is what the kernel has counted for the threads of a process since they began.
@@ -124,7 +120,7 @@ func BenchmarkBusyHosts(b *testing.B) {
 						for _, transport := range []string{"dat", "net"} {
 							e := s.dial(b, transport, hop, 1)[0]
 							b.Run(fmt.Sprintf("busy=%d/hop=%v/%s", loops, hop, transport), func(b *testing.B) {
-								defer startLoad(b, loops)()
+								defer startLoad(b, loops).stop()
 								b.ResetTimer()
 								timed(b, s, e, hop)
 							})
@@ -135,7 +131,7 @@ func BenchmarkBusyHosts(b *testing.B) {
 						for _, transport := range []string{"dat", "net"} {
 							all := s.dial(b, transport, false, callers)
 							b.Run(fmt.Sprintf("busy=%d/callers=%d/%s", loops, callers, transport), func(b *testing.B) {
-								defer startLoad(b, loops)()
+								defer startLoad(b, loops).stop()
 								b.ResetTimer()
 								requests(b, all, false)
 							})
