@@ -44,6 +44,7 @@ func (d *Driver) run() {
 			b.sleep(p.next)
 		default:
 			if p.busy {
+				b.served.Store(b.served.Load() + 1)
 				b.busyAt, b.pause = now, checkInterval
 			}
 			b.yield(&p)

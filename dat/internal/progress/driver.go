@@ -37,6 +37,7 @@ type Driver struct {
 	polls uint64   // number of polls by callers, and of posts by callers that take completions; guarded by the token
 	empty emptyRun // number of consecutive empty polls by callers; guarded by the token
 
+	served   atomic.Uint64 // number of passes of the background owner that moved packets
 	denied   park.Patience // of callers that poll and find the engine owned
 	phase    atomic.Uint32 // Phase of the background owner
 	servedAt atomic.Int64  // wire.Time of the last poll by the background owner for several waiters

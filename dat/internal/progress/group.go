@@ -10,14 +10,15 @@ import (
 
 // Group has the drivers of one adapter. Its methods work on all drivers.
 type Group struct {
-	Mode    Mode // set it before Start
-	drivers []*Driver
-	parked  atomic.Uint64 // number of times that a waiter parked
-	asleep  atomic.Int32  // number of waiters that are parked
-	pollers atomic.Int32  // number of waiters that poll
-	shared  atomic.Bool   // several goroutines wait, and the background owners poll for all of them
-	cores   cores
-	network network
+	Mode     Mode // set it before Start
+	drivers  []*Driver
+	parked   atomic.Uint64 // number of times that a waiter parked
+	asleep   atomic.Int32  // number of waiters that are parked
+	pollers  atomic.Int32  // number of waiters that poll
+	shared   atomic.Bool   // several goroutines wait, and the background owners poll for all of them
+	cores    cores
+	silences silences
+	network  network
 }
 
 // Add adds a driver. Call it before Start.
@@ -54,7 +55,7 @@ func (g *Group) servesWaiters() bool {
 // spinTime returns how long goroutines poll without a packet before they sleep: the given time, or 0 while they may not
 // poll.
 func (g *Group) spinTime(now wire.Time, spin time.Duration) time.Duration {
-	if g.Mode == Adaptive && !g.cores.free(now) {
+	if g.Mode == Adaptive && !(g.cores.free(now) && g.silences.soon()) {
 		return 0
 	}
 	return spin
@@ -101,6 +102,14 @@ func (g *Group) Barrier() {
 	for _, d := range g.drivers {
 		d.barrier()
 	}
+}
+
+// served returns the number of passes of the background owners that moved packets.
+func (g *Group) served() (n uint64) {
+	for _, d := range g.drivers {
+		n += d.served.Load()
+	}
+	return n
 }
 
 // Parked returns the number of times that a waiter parked.

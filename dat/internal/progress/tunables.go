@@ -36,6 +36,11 @@ const (
 	// the core. 32 goroutines with a request each take 13.4 µs for a request without the yield, and 10.9 µs with it
 	// (BenchmarkServices in package dat, GOMAXPROCS 2, two cores for both ends).
 	emptyPasses = 16
+	// longSilence is the time after which a packet comes too late for polls to pay. It is longer than a round trip to a
+	// peer that sleeps, which takes up to 150 µs on a host with idle cores: otherwise both ends would sleep because the
+	// other one does. longSilences is the number of long silences in a row after which waiters park at once.
+	longSilence  = 300 * time.Microsecond
+	longSilences = 2
 	// longYield is the longest time that the yield of a thread takes if no other thread computes on the core. If 64
 	// goroutines of the peer have requests, a yield to them takes up to 1 ms, but seldom more than 0.5 ms. If a thread
 	// computes, a yield takes its time slice: 1.4 ms and the rest of a tick of the scheduler, together 3 to 4 ms with Linux

@@ -34,11 +34,14 @@ const (
 func (g *Group) Wait(w Waiting, limit wire.Time, done <-chan struct{}) Outcome {
 	for {
 		outcome, ended := g.spin(w, limit, done)
-		if !ended {
-			g.park(w, limit, done)
-			outcome, ended = ending(w, Now(), limit, done)
-		}
 		if ended {
+			return outcome
+		}
+		start, served := Now(), g.served()
+		g.park(w, limit, done)
+		now := Now()
+		g.silences.measured(now.Sub(start), g.served()-served)
+		if outcome, ended = ending(w, now, limit, done); ended {
 			return outcome
 		}
 	}
