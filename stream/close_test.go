@@ -20,14 +20,26 @@ import (
 // stuff writes until the rings are full, and returns how many bytes were written.
 func stuff(t *testing.T, c *Conn) (n int) {
 	t.Helper()
-	for more := 1; more > 0; n += more { // on a loaded host one deadline passes before the rings are full
-		var err error
+	for end := time.Now().Add(20 * time.Second); ; {
 		check(t, c.SetWriteDeadline(time.Now().Add(50*time.Millisecond)))
-		if more, err = c.Write(make([]byte, 64<<20)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		more, err := c.Write(make([]byte, 64<<20))
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Fatal(err)
 		}
+		if n += more; more == 0 && filled(c) { // on a loaded host the rings are not full after 50 ms
+			return n
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the rings are not full after %d bytes", n)
+		}
 	}
-	return n
+}
+
+// filled reports whether the peer's ring has no room.
+func filled(c *Conn) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.out.peer.size > 0 && c.out.posted == c.out.peer.limit()
 }
 
 // TestCloseOfManyIsQuick: Close of streams whose peers do not read, one after the other, returns at once. The peers
