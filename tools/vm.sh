@@ -86,6 +86,7 @@ build() {
   go test -c -o bin/vm/bpf.test ./bpf
   go test -c -ldflags='-s -w' -o bin/vm/udplink.test ./udplink
   go test -c -ldflags='-s -w' -o bin/vm/dat.test ./dat
+  go test -c -ldflags='-s -w' -o bin/vm/doctor.test ./internal/doctor
   go build -o bin/vm/datbench ./cmd/datbench
 }
 

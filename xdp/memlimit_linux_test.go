@@ -2,6 +2,7 @@ package xdp
 
 import (
 	"errors"
+	"io/fs"
 	"math"
 	"testing"
 	"testing/fstest"
@@ -43,6 +44,42 @@ func TestMemoryLeft(t *testing.T) {
 		}
 		if group, left := memoryLeft(root); group != tt.group || left != tt.left {
 			t.Errorf("%s: got %q, %d, want %q, %d", name, group, left, tt.group, tt.left)
+		}
+	}
+}
+
+// TestLimitKnown: a limit that no file shows is unknown, unless the process is in the first root, or the kernel has no limits.
+func TestLimitKnown(t *testing.T) {
+	const (
+		v2 = "30 24 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
+		v1 = "31 24 0:27 / /sys/fs/cgroup/memory rw shared:9 - cgroup cgroup rw,memory\n"
+	)
+	for name, tt := range map[string]struct {
+		files map[string]string
+		space string
+		want  bool
+	}{
+		"no proc":                     {nil, "", false},
+		"no control groups":           {map[string]string{"proc/self/cgroup": ""}, "", true},
+		"version 2":                   {map[string]string{"proc/self/cgroup": "0::/a", "proc/self/mountinfo": v2, "sys/fs/cgroup/a/cgroup.procs": ""}, "", true},
+		"version 2, not mounted":      {map[string]string{"proc/self/cgroup": "0::/a", "proc/self/mountinfo": v1}, initialNamespace, false},
+		"version 2, root":             {map[string]string{"proc/self/cgroup": "0::/"}, initialNamespace, true},
+		"version 2, container's root": {map[string]string{"proc/self/cgroup": "0::/"}, "cgroup:[1]", false},
+		"version 2, other groups":     {map[string]string{"proc/self/cgroup": "0::/a", "proc/self/mountinfo": v2, "sys/fs/cgroup/b/cgroup.procs": ""}, "", false},
+		"version 2, outside":          {map[string]string{"proc/self/cgroup": "0::/../a", "proc/self/mountinfo": v2, "sys/fs/a/cgroup.procs": "", "sys/fs/cgroup/cgroup.procs": ""}, "", false},
+		"version 1":                   {map[string]string{"proc/self/cgroup": "4:memory:/a\n0::/\n", "proc/self/mountinfo": v1 + v2, "sys/fs/cgroup/memory/a/cgroup.procs": ""}, initialNamespace, true},
+		"version 1, not mounted":      {map[string]string{"proc/self/cgroup": "4:memory:/a\n0::/\n", "proc/self/mountinfo": v2, "sys/fs/cgroup/a/cgroup.procs": ""}, initialNamespace, false},
+		"switched off":                {map[string]string{"proc/self/cgroup": "0::/a", "proc/cgroups": "cpu\t0\t1\t1\nmemory\t0\t1\t0\n"}, "", true},
+	} {
+		root := fstest.MapFS{}
+		for file, data := range tt.files {
+			root[file] = &fstest.MapFile{Data: []byte(data)}
+		}
+		if tt.space != "" {
+			root["proc/self/ns/cgroup"] = &fstest.MapFile{Data: []byte(tt.space), Mode: fs.ModeSymlink}
+		}
+		if got := limitKnown(root); got != tt.want {
+			t.Errorf("%s: got %t", name, got)
 		}
 	}
 }

@@ -23,7 +23,7 @@ import (
 func memoryGroup(t *testing.T, limit int) string {
 	t.Helper()
 	for _, v := range []struct{ top, file string }{{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"}, {"/sys/fs/cgroup", "memory.max"}} {
-		dir := filepath.Join(v.top, "datxdp-test-"+strconv.Itoa(os.Getpid()))
+		dir := filepath.Join(v.top, "datxdp-test-"+strconv.Itoa(os.Getpid())+"-"+strconv.Itoa(limit))
 		if os.Mkdir(dir, 0o755) != nil {
 			continue
 		}
@@ -56,6 +56,26 @@ func TestMemoryLimit(t *testing.T) {
 		must(t, err)
 		if err := child.Wait(); err != nil || !strings.Contains(out.String(), want) {
 			t.Errorf("%s: %v, want %q in:\n%s", ia, err, want, out.String())
+		}
+	}
+}
+
+// TestMemoryLimitOutOfSight: where the files of the control groups are not in sight, doctor does not say that there is no
+// limit. It opens, because there is none here.
+func TestMemoryLimitOutOfSight(t *testing.T) {
+	labtest.RequireXDP(t)
+	l := labtest.New(t, lab.Options{})
+	group := memoryGroup(t, 1<<30)
+	for hide, want := range map[string]string{"": "opened, doctor ok", "umount -R -l /sys/fs/cgroup &&": "opened, doctor warning"} {
+		cmd := exec.CommandContext(t.Context(), "unshare", "--mount", "/bin/sh", "-c",
+			`echo $$ >"$1/cgroup.procs" && `+hide+` exec "$0" -test.run='^TestOpenInGroup$'`, os.Args[0], group)
+		cmd.Env = append(os.Environ(), "DOCTOR_CHECK=memory-limit", "DOCTOR_GROUP_IA=xdp:veth0")
+		var out bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &out
+		child, err := l.Start(lab.A, cmd)
+		must(t, err)
+		if err := child.Wait(); err != nil || !strings.Contains(out.String(), want) {
+			t.Errorf("%q: %v, want %q in:\n%s", hide, err, want, out.String())
 		}
 	}
 }

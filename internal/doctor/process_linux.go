@@ -159,7 +159,13 @@ func checkMemoryLimit(_ context.Context, x *exam) []Finding {
 	if err := xdp.CheckMemory(x.name(), x.options()); err != nil {
 		return failure(strings.TrimPrefix(err.Error(), "xdp: "), "The adapter does not open.", "do what this says", "")
 	}
-	return nil
+	queues, need, err := xdp.LockedMemory(x.name(), x.options())
+	if err != nil || xdp.MemoryLimitKnown() {
+		return nil
+	}
+	return warning("the memory limit of this process is unknown: its control group is not in sight",
+		fmt.Sprintf("The frames of %s take %s. If the container or the service may have less, the kernel kills the process while it opens.", plural(queues, "queue"), mebibytes(uint64(need))),
+		"look at the limit from outside (memory.max, or memory.limit_in_bytes), or make the group visible here, as with", as("mount -t cgroup2 cgroup2 /sys/fs/cgroup"))
 }
 
 func mebibytes(n uint64) string {

@@ -38,7 +38,7 @@ func TestMachines(t *testing.T) {
 	for _, step := range []struct {
 		name string
 		run  func(*testing.T, *network)
-	}{{"provision", provision}, {"again", again}, {"verifier", verifier}, {"udp", groups}, {"test.sh", runTest}, {"bench.sh", runBench}, {"provider", providerTests}, {"memory", memoryWaiter}} {
+	}{{"provision", provision}, {"again", again}, {"verifier", verifier}, {"memory limit", memoryLimit}, {"udp", groups}, {"test.sh", runTest}, {"bench.sh", runBench}, {"provider", providerTests}, {"memory", memoryWaiter}} {
 		if !t.Run(step.name, func(t *testing.T) { step.run(t, n) }) {
 			return
 		}
