@@ -26,6 +26,7 @@ func table() []check {
 		{"queues", "how many queues it has, and whether packets spread over them", scopeInterface, true, checkQueues},
 		{"memlock", "whether this process may lock the memory that the queues take", scopeInterface, true, checkMemlock},
 		{"memory-limit", "whether the container or the service has the memory that the queues take", scopeInterface, true, checkMemoryLimit},
+		{"descriptors", "whether this process may open the files that the adapter takes", scopeInterface, true, checkDescriptors},
 		{"rings", "how many packets its rings hold", scopeInterface, true, checkRings},
 		{"offloads", "whether the device merges packets", scopeInterface, true, checkOffloads},
 		{"layer", "whether AF_XDP works over such an interface: VLAN, bond, macvlan, tunnel, a part of a bridge", scopeInterface, true, checkLayer},
