@@ -156,7 +156,7 @@ func openDevice(name, description string, o Options) (*IA, error) {
 	if n, err = n.OnAddress(); shortage(err) {
 		return nil, &openError{name, ErrInsufficientResources, err}
 	} else if err != nil {
-		return nil, fail(ErrProviderNotFound, "opening %s: %v", name, err)
+		return nil, fail(ErrProviderNotFound, "opening %s: %v", name, cmp.Or(findInterface(n.Interface), err))
 	}
 	o.ia = identity.Redact(name) // key= may have a key and not a file
 	o.PeerPort = cmp.Or(o.PeerPort, o.Port, DefaultPort)

@@ -31,6 +31,12 @@ func openXDP(n ianame.Name, o Options) (device, error) {
 	return d, nil
 }
 
+// findInterface returns an error if there is no interface of this name. The error says what to write instead.
+func findInterface(name string) error {
+	_, err := xdp.FindInterface(name)
+	return err
+}
+
 // xdpStats returns the counters of a device that are not in the statistics of its links.
 func xdpStats(dev *xdp.Device) deviceStats {
 	s := deviceStats{steering: xdpCounters(dev)}

@@ -9,11 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/datxdp/datxdp/internal/driver"
+	"github.com/datxdp/datxdp/internal/route"
 	"github.com/datxdp/datxdp/link"
 )
 
-// FindInterface finds the interface that Open opens, in the namespace of the calling thread. Alternative names are not
-// accepted.
+// FindInterface finds the interface that Open opens, in the namespace of the calling thread. It does not accept an
+// alternative name, but the error tells the name.
 //
 // System calls: socket, sendto, recvfrom (netlink).
 func FindInterface(name string) (*net.Interface, error) {
@@ -27,6 +28,9 @@ func FindInterface(name string) (*net.Interface, error) {
 			return &all[i], nil
 		}
 		names = append(names, all[i].Name)
+	}
+	if real := route.NameOf(name); real != "" {
+		return nil, fmt.Errorf("xdp: %s is another name of %s: use that one: %w", name, real, link.ErrUnsupported)
 	}
 	return nil, fmt.Errorf("xdp: no interface %q: choose one of %s: %w", name, strings.Join(names, ", "), link.ErrUnsupported)
 }

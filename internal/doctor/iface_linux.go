@@ -10,6 +10,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/datxdp/datxdp/internal/ianame"
+	"github.com/datxdp/datxdp/internal/route"
 	"github.com/datxdp/datxdp/xdp"
 )
 
@@ -24,9 +25,9 @@ func checkInterface(_ context.Context, x *exam) []Finding {
 		return failure(fmt.Sprintf("%v is not an address of this host", x.addr), "",
 			"choose one of "+strings.Join(localAddresses(), ", "), "")
 	}
-	if l, err := netlink.LinkByName(x.ifname); err == nil {
-		return failure(fmt.Sprintf("%s is another name of %s, under which it cannot be opened", x.ifname, l.Attrs().Name), "",
-			"use its name", fmt.Sprintf("datbench doctor --ia %s:%s", x.kind, l.Attrs().Name))
+	if name := route.NameOf(x.ifname); name != "" {
+		return failure(fmt.Sprintf("%s is another name of %s, under which it cannot be opened", x.ifname, name), "",
+			"use its name", fmt.Sprintf("datbench doctor --ia %s:%s", x.kind, name))
 	}
 	return failure(fmt.Sprintf("there is no interface %s", x.ifname), "",
 		"choose one of "+strings.Join(interfaceNames(), ", "), "")

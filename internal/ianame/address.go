@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// maxInterface is the maximum size of the name of an interface in bytes (IFNAMSIZ-1 of Linux).
-const maxInterface = 15
+// maxInterface is the maximum size of an alternative name of an interface in bytes (ALTIFNAMSIZ-1 of Linux), of which the
+// error of opening tells the name.
+const maxInterface = 127
 
 // OnAddress returns the name with an address of the interface, if the name is udp:INTERFACE. So two names of one adapter
 // are equal. Other names are returned as they are.
@@ -24,9 +25,16 @@ func (n Name) OnAddress() (Name, error) {
 	return n, nil
 }
 
-// isInterface reports whether a text may be the name of an interface, and not a mistyped address.
+// isInterface reports whether a text may be the name of an interface, and not a mistyped address. Digits and dots alone
+// count as an interface only if there is one.
 func isInterface(text string) bool {
-	return len(text) <= maxInterface && !strings.ContainsAny(text, ":/") && strings.Trim(text, "0123456789.") != ""
+	return len(text) <= maxInterface && !strings.ContainsAny(text, ":/") && (strings.Trim(text, "0123456789.") != "" || exists(text))
+}
+
+// exists reports whether this host has an interface.
+func exists(name string) bool {
+	_, err := net.InterfaceByName(name)
+	return err == nil
 }
 
 // InterfaceAddr returns the first IPv4 address of an interface or, if the interface has no IPv4 address, its first IPv6

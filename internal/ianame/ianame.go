@@ -116,11 +116,7 @@ func (n *Name) parseDevice() error {
 	}
 	switch n.Kind = Kind(kind); n.Kind {
 	case XDP, Auto:
-		n.Interface, n.Mode, _ = strings.Cut(what, ",")
-		if n.Mode != "" {
-			n.Kind = XDP
-		}
-		return n.checkMode()
+		return n.parseInterface(what)
 	case UDP:
 		return n.parseAddr(what)
 	default:
@@ -128,12 +124,25 @@ func (n *Name) parseDevice() error {
 	}
 }
 
-func (n *Name) checkMode() error {
-	switch n.Mode {
+// parseInterface parses an interface, and the mode after the last comma. A name of an interface may have commas too.
+func (n *Name) parseInterface(what string) error {
+	n.Interface = what
+	i := strings.LastIndexByte(what, ',')
+	if i < 0 {
+		return nil
+	}
+	switch mode := what[i+1:]; mode {
 	case "", "auto", "zero-copy", "copy", "generic":
+		n.Interface, n.Mode = what[:i], mode
+		if mode != "" {
+			n.Kind = XDP
+		}
 		return nil
 	default:
-		return invalid("no mode is called %q: use zero-copy, copy or generic", n.Mode)
+		if exists(what) {
+			return nil
+		}
+		return invalid("no mode is called %q: use zero-copy, copy or generic", mode)
 	}
 }
 

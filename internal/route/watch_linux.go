@@ -179,6 +179,17 @@ func ReadInterface(index int) (Interface, error) {
 	return *state, nil
 }
 
+// NameOf returns the name of the interface that has this name or alternative name; empty if there is none.
+//
+// System calls: socket, bind, sendto, recvfrom (netlink).
+func NameOf(name string) string {
+	l, err := netlink.LinkByName(name)
+	if err != nil {
+		return ""
+	}
+	return l.Attrs().Name
+}
+
 func readInterface(h *netlink.Handle, index int) (*Interface, error) {
 	l, err := h.LinkByIndex(index)
 	if err != nil {
