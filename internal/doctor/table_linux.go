@@ -1,10 +1,18 @@
 package doctor
 
-import "github.com/vishvananda/netlink"
+import (
+	"slices"
+
+	"github.com/vishvananda/netlink"
+)
 
 // table lists every check, in the order in which the checks run and are shown. The order matters, because a check may
 // use the facts of an earlier one.
 func table() []check {
+	return slices.Concat(hostChecks(), interfaceChecks(), peerChecks())
+}
+
+func hostChecks() []check {
 	return []check{
 		{"kernel", "the kernel's version, and what newer ones add", scopeHost, true, checkKernel},
 		{"af-xdp", "whether the kernel has AF_XDP sockets", scopeHost, true, checkAFXDP},
@@ -16,7 +24,11 @@ func table() []check {
 		{"capabilities", "what this process may do", scopeProcess, true, checkCapabilities},
 		{"bpf", "whether the kernel lets this process load XDP programs", scopeProcess, true, checkBPF},
 		{"security", "whether an adapter would be in secure mode: keys, peers, key log", scopeProcess, false, checkSecurity},
+	}
+}
 
+func interfaceChecks() []check {
+	return []check{
 		{"interface", "whether the interface, or the address, is there", scopeInterface, false, checkInterface},
 		{"up", "whether the interface is up", scopeInterface, false, checkUp},
 		{"carrier", "whether there is something at the other end of its cable", scopeInterface, false, checkCarrier},
@@ -38,7 +50,11 @@ func table() []check {
 		{"try", "what is granted when the adapter is opened, with --try", scopeInterface, false, checkTry},
 		{"other-traffic", "what an XDP program costs the other traffic of the interface", scopeInterface, true, checkTraffic},
 		{"share", "what rate an adapter gets beside TCP", scopeInterface, false, checkShare},
+	}
+}
 
+func peerChecks() []check {
+	return []check{
 		{"route", "whether a route leads to the peer through the interface", scopePeer, false, checkRoute},
 		{"neighbour", "whether the next hop's Ethernet address is known", scopePeer, false, checkNeighbour},
 		{"reach", "whether an adapter answers at the peer", scopePeer, false, checkReach},
