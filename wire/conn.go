@@ -296,6 +296,7 @@ func (c *Conn) setPeer(h *proto.Header, hi *proto.Hello) {
 	c.peerCID, c.peerTag, c.peerKnown = hi.CID, hi.Tag, true
 	c.noteAnswer()
 	c.sent.Limit = min(maxWindow, int(hi.Window))
+	c.cc.SetLargest(c.sent.Limit)
 	c.host.peers.add(c.peerKey(), peerName{c.cid, c.eng.portReports.destination(c.path)})
 	c.pmtu.Agree(int(min(hi.MTU, 1<<16-1)))
 	c.cc.SetPacketSize(c.pmtu.Size)

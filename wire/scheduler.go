@@ -151,7 +151,7 @@ func (c *Conn) waitsFor(w *work) sendMode {
 func (c *Conn) blockedBy(m sendMode) {
 	switch m {
 	case sendWindow:
-		c.cc.Limit()
+		c.cc.Limit(c.sent.Pipe())
 		c.setDeadline(c.cc.NextSend(c.eng.now, c.sent.Pipe()))
 	case sendCredit:
 		c.outOfCredit()

@@ -11,7 +11,7 @@ import "time"
 type baseDelay struct {
 	delay  time.Duration // 0: no sample
 	least  time.Duration // shortest delay of the rounds that are counted
-	window float64       // window before the first of them
+	window float32       // window before the first of them
 	rounds int8          // consecutive rounds with delay that the window may not explain
 }
 
@@ -30,7 +30,7 @@ func (b *baseDelay) isWithin(d, tolerance time.Duration) bool {
 // count counts a round of delay d that begins with a window.
 func (b *baseDelay) count(d time.Duration, window float64) {
 	if b.rounds == 0 {
-		b.window = window
+		b.window = float32(window)
 	}
 	if b.rounds == 0 || d < b.least {
 		b.least = d

@@ -16,7 +16,8 @@
 //   - Delay that stays although the window shrinks raises the base delay: the path has become longer. A slowdown from time to
 //     time finds a base delay that is too long because the connection has never seen the network empty.
 //
-// While the window is a few packets or less, a pacer spaces the packets out.
+// A pacer spaces packets out while the window is a few packets or less, and bursts on a long path, where the window would
+// otherwise leave at the rate of the host. On a short path, acknowledgements space out larger windows.
 //
 // A Controller has one owner. It reads no clock and sends nothing.
 package congestion
@@ -33,7 +34,8 @@ import (
 type Controller struct {
 	window     float64       // cwnd, in bytes
 	ssthresh   float64       // slow start threshold, in bytes
-	undoWindow float64       // window before the first of consecutive timeouts; 0: nothing to undo
+	undoWindow float32       // window before the first of consecutive timeouts; 0: nothing to undo
+	most       float32       // largest window in packets
 	size       float64       // full packet in bytes
 	hostDelay  time.Duration // time that packets may wait in the two hosts, which is no sign of congestion
 	newest     time.Duration // newest sample
@@ -54,7 +56,7 @@ type Controller struct {
 // may wait in queues of the two hosts.
 func New(psn seq.Num, hostDelay time.Duration) Controller {
 	return Controller{hostDelay: hostDelay, window: InitialBytes, ssthresh: math.Inf(1), size: InitialBytes / InitialPackets,
-		round: round{endPSN: psn}, pacer: pacer{seed: uint32(psn)}}
+		most: math.MaxFloat32, round: round{endPSN: psn}, pacer: pacer{seed: uint32(psn)}}
 }
 
 // SetPacketSize sets the size of a full packet in bytes. Before the first packet it also sets the initial window.
@@ -64,6 +66,9 @@ func (c *Controller) SetPacketSize(n int) {
 	}
 	c.size = float64(n)
 }
+
+// SetLargest sets the largest window in packets: what the peer's receive window admits.
+func (c *Controller) SetLargest(n int) { c.most = float32(n) }
 
 // initialWindow returns the window of a new connection with full packets of a size.
 func initialWindow(size float64) float64 { return min(max(InitialBytes, 2*size), InitialPackets*size) }
@@ -86,7 +91,7 @@ func (c *Controller) Open(now clock.Time, pipe int) bool {
 // NextSend returns when the pacer allows the next packet, or clock.Never if a packet does not wait for the pacer.
 func (c *Controller) NextSend(now clock.Time, pipe int) clock.Time {
 	if c.hasRoom(pipe) && c.isPaced() && now < c.pacer.nextAt {
-		return c.pacer.nextAt
+		return c.pacer.nextBurst()
 	}
 	return clock.Never
 }
@@ -95,7 +100,10 @@ func (c *Controller) hasRoom(pipe int) bool {
 	return float64(pipe)*c.size < c.window && (pipe < slowdownWindow || !c.slowdown.active())
 }
 
-func (c *Controller) isPaced() bool { return c.window < PacedWindow*c.size }
+// isPaced reports whether packets are paced.
+func (c *Controller) isPaced() bool { return c.isSmall() || c.base.delay >= pacedPath }
+
+func (c *Controller) isSmall() bool { return c.window < PacedWindow*c.size }
 
 func (c *Controller) inSlowStart() bool { return c.window < c.ssthresh }
 
@@ -109,14 +117,20 @@ func (c *Controller) Group() int {
 	return max(1, int(c.Window()*share))
 }
 
-// Limit notes that a packet waits for the window. The window changes only in rounds with such a note: otherwise it
-// neither causes the queue nor needs to grow (RFC 7661).
-func (c *Controller) Limit() { c.round.limited = true }
+// Limit notes that a packet waits for the window or the pacer, with pipe packets in the network. The window changes only in
+// rounds in which it has delayed packets: otherwise it neither causes the queue nor needs to grow (RFC 7661). A large
+// window delays packets if it has no room for a group.
+func (c *Controller) Limit(pipe int) {
+	if c.isSmall() || float64(pipe+c.Group())*c.size > c.window {
+		c.round.limited = true
+	}
+}
 
 // Sent notes that a packet of n bytes leaves.
 func (c *Controller) Sent(now clock.Time, srtt time.Duration, n int) {
 	if c.isPaced() {
-		c.pacer.packetSent(now, c.gap(srtt, n))
+		gap := c.gap(srtt, n)
+		c.pacer.packetSent(now, gap, max(gap, time.Duration(float64(gap)*c.burst()/float64(n))))
 	}
 }
 
@@ -128,7 +142,26 @@ func (c *Controller) gap(srtt time.Duration, n int) time.Duration {
 	part := min(c.window/c.size, 1) / 2
 	rtt := srtt + time.Duration(part*float64(c.newest-srtt))
 	rtt = min(rtt, c.base.delay+MaxQueue+c.hostDelay) // a queue that was longer drains
-	return min(time.Duration(float64(rtt)*float64(n)/c.window), max(rtt, maxGap))
+	return min(time.Duration(float64(rtt)*float64(n)/(c.window*c.paceGain())), max(rtt, maxGap))
+}
+
+// paceGain returns the rate of the pacer, divided by one window in a round trip.
+func (c *Controller) paceGain() float64 {
+	switch {
+	case c.isSmall():
+		return 1
+	case c.inSlowStart():
+		return startPace
+	}
+	return steadyPace
+}
+
+// burst returns how many bytes may leave at once while packets are paced.
+func (c *Controller) burst() float64 {
+	if c.isSmall() {
+		return 0
+	}
+	return min(float64(c.Group())*c.size, maxBurst)
 }
 
 // Sample adds a round-trip sample. full reports whether the packet was so large that its sample may be the base delay.
@@ -158,6 +191,7 @@ func (c *Controller) Acked(now clock.Time, una, nextPSN seq.Num, n int, ce uint1
 		c.endRound(now)
 		c.round = round{endPSN: nextPSN}
 	}
+	c.window = min(c.window, float64(c.most)*c.size)
 }
 
 // queue returns the part of a delay that queues cause.
@@ -216,7 +250,7 @@ func (c *Controller) pathIsLonger(d time.Duration) bool {
 	}
 	c.base.rise()
 	if constant {
-		c.window = max(c.window, min(c.base.window, initialWindow(c.size)))
+		c.window = max(c.window, min(float64(c.base.window), initialWindow(c.size)))
 	}
 	return true
 }
@@ -293,7 +327,7 @@ func (c *Controller) TimedOut(now clock.Time, rto time.Duration) {
 	if c.undoWindow != 0 {
 		return
 	}
-	c.undoWindow = c.window
+	c.undoWindow = float32(c.window)
 	c.ssthresh = c.window / 2
 	c.window = max(min(c.window/2, c.size), MinWindow*c.size)
 }
@@ -301,7 +335,7 @@ func (c *Controller) TimedOut(now clock.Time, rto time.Duration) {
 // Undo reverts the timeouts if no Progress came since: they were spurious (RFC 4015), and the packets had arrived.
 func (c *Controller) Undo() {
 	if c.undoWindow != 0 {
-		c.window = max(c.window, c.undoWindow)
+		c.window = max(c.window, float64(c.undoWindow))
 		c.ssthresh = max(c.ssthresh, c.window)
 		c.Progress()
 	}

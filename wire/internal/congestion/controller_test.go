@@ -32,7 +32,7 @@ func newPath() *path {
 func (p *path) rounds(n int, rtt time.Duration, marks int) {
 	for range n {
 		packets := max(int(p.Window()), 1)
-		p.Limit()
+		p.Limit(packets)
 		p.now = p.now.Add(rtt)
 		p.Sample(rtt, true)
 		p.ce += uint16(marks)
@@ -323,6 +323,63 @@ func TestPacing(t *testing.T) {
 	p = settled(8)
 	if p.Sent(p.now, 20*us, packet); !p.Open(p.now, 1) || p.NextSend(p.now, 1) != clock.Never {
 		t.Error("a large window is paced")
+	}
+}
+
+// On a long path a large window leaves in bursts: each takes one timer, and together they have a little more than the rate
+// of a window in a round trip, twice as much in slow start.
+func TestPacingOfLongPath(t *testing.T) {
+	for _, tt := range []struct {
+		window  float64
+		rtt     time.Duration
+		slow    bool
+		burst   int // packets
+		windows float64
+	}{
+		{100, time.Millisecond, false, 25, steadyPace},
+		{100, time.Millisecond, true, 25, startPace},
+		{1000, time.Millisecond, false, maxBurst/packet + 1, steadyPace},
+		{1000, 10 * time.Millisecond, false, 25, steadyPace},
+	} {
+		p := settled(tt.window)
+		if p.base.delay, p.newest = tt.rtt, tt.rtt; tt.slow {
+			p.ssthresh = math.Inf(1)
+		}
+		begin, sent, most := p.now, 0, 0
+		for p.now.Sub(begin) < 10*tt.rtt {
+			n := 0
+			for ; p.Open(p.now, 0); n++ {
+				p.Sent(p.now, tt.rtt, packet)
+			}
+			sent, most = sent+n, max(most, n)
+			p.now = p.NextSend(p.now, 0)
+		}
+		if most > tt.burst+2 || most < tt.burst/2 {
+			t.Errorf("window %v at %v: bursts of up to %d packets, want %d", tt.window, tt.rtt, most, tt.burst)
+		}
+		if got := float64(sent) / tt.window / 10; got < 0.95*tt.windows || got > 1.05*tt.windows {
+			t.Errorf("window %v at %v, slow start %v: %.2f windows in a round trip, want %v", tt.window, tt.rtt, tt.slow, got, tt.windows)
+		}
+	}
+}
+
+// A packet that waits for the pacer in a window with room must not count as delayed by the window.
+func TestLimitOfPacedWindow(t *testing.T) {
+	for pipe, want := range map[int]bool{0: false, 50: false, 74: false, 76: true, 100: true} {
+		p := settled(100)
+		p.base.delay = time.Millisecond
+		if p.Limit(pipe); p.round.limited != want {
+			t.Errorf("%d of 100 packets: limited %v", pipe, p.round.limited)
+		}
+	}
+}
+
+// A window beyond the receive window of the peer has no effect but on the pacer.
+func TestLargestWindow(t *testing.T) {
+	p := newPath()
+	p.SetLargest(64)
+	if p.rounds(12, 20*us, 0); p.Window() != 64 {
+		t.Errorf("the window is %v, want 64", p.Window())
 	}
 }
 

@@ -1,23 +1,30 @@
 package congestion
 
 import (
+	"math"
 	"time"
 
 	"github.com/datxdp/datxdp/wire/internal/clock"
 )
 
-// pacer spaces out packets while the window is small (RFC 9002 §7.7), at times with a random part.
+// pacer spaces out packets (RFC 9002 §7.7): single packets while the window is small, with a random part, and bursts on a
+// long path. A burst takes one timer.
 type pacer struct {
 	nextAt clock.Time // when the next packet may leave
+	wait   int32      // what a burst takes beyond its first packet, in ns
 	seed   uint32     // of the random numbers
 }
 
-// packetSent notes that a packet leaves, and computes when the next one may leave: on average gap later. A packet that
-// leaves late does not delay the following ones.
-func (p *pacer) packetSent(now clock.Time, gap time.Duration) {
-	gap += time.Duration(float64(gap) * gapJitter * (2*p.random() - 1))
-	p.nextAt = max(p.nextAt, now.Add(-gap)).Add(gap)
+// packetSent notes that a packet leaves, and computes when the next one may leave: on average gap later. Packets that
+// leave late, by at most burst, do not delay the following ones.
+func (p *pacer) packetSent(now clock.Time, gap, burst time.Duration) {
+	p.wait = int32(min(burst-gap, math.MaxInt32))
+	jitter := time.Duration(float64(gap) * gapJitter * (2*p.random() - 1))
+	p.nextAt = max(p.nextAt, now.Add(-burst-jitter)).Add(gap + jitter)
 }
+
+// nextBurst returns when all packets of the next burst may leave.
+func (p *pacer) nextBurst() clock.Time { return p.nextAt.Add(time.Duration(p.wait)) }
 
 // scatter delays the next packet by a random part of span.
 func (p *pacer) scatter(now clock.Time, span time.Duration) {
