@@ -10,7 +10,8 @@
 // All connections on a queue see the same queue, so they converge to the same target and the same rate, whatever their
 // round trips and packet sizes are. The other signals act on parts of this law:
 //   - Congestion marks lower the target in proportion to their share (compare DCTCP, RFC 8257).
-//   - A loss takes the lost bytes out of the window, unless so few packets are lost that losses may be random.
+//   - A loss takes the lost bytes out of the window, unless so few packets are lost that losses may be random. It also shows
+//     how long a full queue is: on a long path the target is at most half of that.
 //   - Timeouts leave at most one packet.
 //   - Slow start doubles the window each round trip until a queue shows. It begins again when the path has room.
 //   - Delay that stays although the window shrinks raises the base delay: the path has become longer. A slowdown from time to
@@ -170,6 +171,7 @@ func (c *Controller) Sample(d time.Duration, full bool) {
 		c.base.sample(d)
 	}
 	c.newest = d
+	c.noise.passed(c.queue(d))
 	c.round.sample(d)
 }
 
@@ -199,12 +201,20 @@ func (c *Controller) queue(d time.Duration) time.Duration { return d - c.base.de
 
 // startQueue returns the delay in queues that ends slow start.
 func (c *Controller) startQueue() time.Duration {
-	return max(startQueue, c.base.delay/startShare) + c.hostDelay
+	return max(startQueue, c.share(startShare)) + c.hostDelay
+}
+
+// share returns 1/n of the base delay, but at most half of a queue that was full.
+func (c *Controller) share(n time.Duration) time.Duration {
+	if full := c.noise.fullQueue(); full > 0 {
+		return min(c.base.delay/n, full/2)
+	}
+	return c.base.delay / n
 }
 
 // target returns the delay in queues that the connection tolerates, in a round of delay d.
 func (c *Controller) target(d time.Duration) time.Duration {
-	t := max(target(c.window/d.Seconds()), c.base.delay/BaseShare)
+	t := max(target(c.window/d.Seconds()), c.share(BaseShare))
 	return t - time.Duration(c.marks*float32(MarkDelay)) + c.hostDelay
 }
 
@@ -315,6 +325,9 @@ func (c *Controller) Lost(n int) {
 	if c.noise.lost(n); c.noise.exceeds() {
 		c.window = max(c.window-float64(n)*c.size, min(c.window, c.size))
 		c.ssthresh = c.window
+		if q := c.queue(c.newest); q > startQueue+c.hostDelay {
+			c.noise.dropped(q)
+		}
 	}
 }
 

@@ -383,6 +383,30 @@ func TestLargestWindow(t *testing.T) {
 	}
 }
 
+// On a long path the target is at most half of a queue that was full, until a longer one has passed.
+func TestFullQueue(t *testing.T) {
+	lost := func(n int, q time.Duration) *path {
+		p := settled(100)
+		p.base.delay = 10 * time.Millisecond
+		p.Sample(p.base.delay+q, true)
+		p.Lost(n)
+		return p
+	}
+	target := func(p *path) time.Duration { return p.target(10 * time.Millisecond) }
+	if got := target(lost(20, 100*us)); got != 50*us {
+		t.Errorf("a queue of 100 µs was full: the target is %v", got)
+	}
+	for name, p := range map[string]*path{"random losses": lost(2, 100*us), "losses without a queue": lost(20, us)} {
+		if got := target(p); got != 10*time.Millisecond/BaseShare {
+			t.Errorf("%s: the target is %v", name, got)
+		}
+	}
+	p := lost(20, 100*us)
+	if p.Sample(p.base.delay+400*us, true); target(p) != 200*us {
+		t.Errorf("after a queue of 400 µs has passed, the target is %v", target(p))
+	}
+}
+
 // After a timeout the next packet leaves at a random time.
 func TestScatter(t *testing.T) {
 	seen := map[clock.Time]bool{}

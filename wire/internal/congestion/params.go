@@ -51,7 +51,7 @@ const (
 	logRate   = 24.4 // MB/s: 128 flows share 25 Gb/s
 	MaxQueue  = 64 * time.Microsecond
 	// BaseShare: on a long path the target is at least 1/BaseShare of the base delay. A round adds more than a few
-	// microseconds of queue there.
+	// microseconds of queue there. If a queue was full, half of it bounds this share.
 	BaseShare = 10
 	// Gain is the share of the difference between target and queue that a round corrects. Larger gains oscillate: the
 	// effect of a correction shows a round trip later.
