@@ -171,6 +171,8 @@ func TestDocumentNumbers(t *testing.T) {
 		"longest queue":                span(congestion.MaxQueue),
 		"mark delay":                   span(congestion.MarkDelay),
 		"paced window":                 packets(congestion.PacedWindow),
+		"paced path":                   span(congestion.PacedPath),
+		"largest burst":                octets(congestion.MaxBurst),
 		"noise packets":                packets(congestion.NoisePackets),
 		"noise share":                  fmt.Sprintf("1/%v", congestion.NoiseShare),
 		"base packet":                  octets(basePacket),

@@ -102,7 +102,7 @@ func (c *Controller) hasRoom(pipe int) bool {
 }
 
 // isPaced reports whether packets are paced.
-func (c *Controller) isPaced() bool { return c.isSmall() || c.base.delay >= pacedPath }
+func (c *Controller) isPaced() bool { return c.isSmall() || c.base.delay >= PacedPath }
 
 func (c *Controller) isSmall() bool { return c.window < PacedWindow*c.size }
 
@@ -162,7 +162,7 @@ func (c *Controller) burst() float64 {
 	if c.isSmall() {
 		return 0
 	}
-	return min(float64(c.Group())*c.size, maxBurst)
+	return min(float64(c.Group())*c.size, MaxBurst)
 }
 
 // Sample adds a round-trip sample. full reports whether the packet was so large that its sample may be the base delay.

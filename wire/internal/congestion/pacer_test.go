@@ -45,7 +45,7 @@ func TestPacingOfLongPath(t *testing.T) {
 	}{
 		{100, time.Millisecond, false, 25, steadyPace},
 		{100, time.Millisecond, true, 25, startPace},
-		{1000, time.Millisecond, false, maxBurst/packet + 1, steadyPace},
+		{1000, time.Millisecond, false, MaxBurst/packet + 1, steadyPace},
 		{1000, 10 * time.Millisecond, false, 25, steadyPace},
 	} {
 		p := settled(tt.window)

@@ -13,11 +13,11 @@ const (
 	MinWindow = 1.0 / 16
 	// PacedWindow is the window in packets below which packets are paced on any path.
 	PacedWindow = 2
-	// On a path with a base delay of pacedPath or more, larger windows are paced too. That is well above the time between
-	// two polls, so a burst is a small part of the window. A burst has at most maxBurst bytes, the largest group of kernel
+	// On a path with a base delay of PacedPath or more, larger windows are paced too. That is well above the time between
+	// two polls, so a burst is a small part of the window. A burst has at most MaxBurst bytes, the largest group of kernel
 	// UDP, and half of the smallest buffer of a switch. Smaller ones would need more timers.
-	pacedPath = 500 * time.Microsecond
-	maxBurst  = 64 << 10
+	PacedPath = 500 * time.Microsecond
+	MaxBurst  = 64 << 10
 	// The rate of the pacer is startPace windows in a round trip in slow start, and steadyPace later (RFC 9002 §7.7). With a
 	// steadyPace of 1.25, a flow on a path of 10 ms needs 300 ms instead of 150 ms until losses in slow start have no effect
 	// any more: after a pause, its window fills the buffer of the port.
