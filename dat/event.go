@@ -182,7 +182,13 @@ const (
 	BreakDenied BreakReason = 19
 	// BreakEnded: the peer process has ended without Close, or has started again. Its kernel (ICMP port unreachable) or the
 	// new process said so.
-	BreakEnded   BreakReason = 20
+	BreakEnded BreakReason = 20
+	// EventUnreachable has one of these reasons: the peer, or the router to it, does not answer ARP or neighbour discovery,
+	// or a router or firewall refuses the packets (ICMP destination unreachable).
+	BreakNoHost     BreakReason = 21 // the peer is unreachable
+	BreakNoNet      BreakReason = 22 // there is no route to its network
+	BreakProhibited BreakReason = 23 // packets to it are prohibited (IPv6)
+
 	BreakUnknown BreakReason = 0x7f // the peer sent a reason that this version does not know
 
 	BreakByPeer BreakReason = 0x80 // flag: the peer closed the connection

@@ -34,7 +34,7 @@ func TestNumbersOfWire(t *testing.T) {
 		{BreakProtocol, wire.BreakProtocol}, {BreakTimeout, wire.BreakTimeout}, {BreakLocal, wire.BreakLocal},
 		{BreakMemory, wire.BreakMemory}, {BreakUnfinished, wire.BreakUnfinished}, {BreakUnknown, wire.BreakUnknown},
 		{BreakSecure, wire.BreakSecure}, {BreakKeyLimit, wire.BreakKeyLimit}, {BreakHandshake, wire.BreakHandshake}, {BreakDenied, wire.BreakDenied},
-		{BreakEnded, wire.BreakEnded},
+		{BreakEnded, wire.BreakEnded}, {BreakNoHost, wire.BreakNoHost}, {BreakNoNet, wire.BreakNoNet}, {BreakProhibited, wire.BreakProhibited},
 		{BreakByPeer, wire.BreakByPeer},
 
 		{CauseLoss, wire.CauseLoss}, {CauseTailProbe, wire.CauseTailProbe}, {CauseTimeout, wire.CauseTimeout},

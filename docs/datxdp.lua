@@ -50,6 +50,9 @@ local reasons = {
   [18] = "message 1 unanswered",
   [19] = "the policy of the closing side does not permit the connection any more",
   [20] = "the peer process has ended, or has lost the connection in a restart",
+  [21] = "the peer's host is unreachable",
+  [22] = "no route to the peer's network",
+  [23] = "packets to the peer are prohibited",
 }
 
 local options = { [UDP_PORT] = "UDP port", [SERVER_KEY] = "server key", [NOISE] = "Noise handshake" }

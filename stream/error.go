@@ -67,7 +67,7 @@ func (c *Conn) endOf(ev *dat.Event) error {
 	case dat.EventNonPeerRejected:
 		return c.notAccepted(ev.BreakReason &^ dat.BreakByPeer)
 	case dat.EventUnreachable:
-		return failed(syscall.EHOSTUNREACH, "is %v the right address?", c.remote.IP)
+		return unreachable(ev.BreakReason)
 	case dat.EventTimedOut:
 		if ev.BreakReason != 0 {
 			return failed(syscall.ETIMEDOUT, "%v", ev.BreakReason)
@@ -78,6 +78,19 @@ func (c *Conn) endOf(ev *dat.Event) error {
 			return failed(syscall.ETIMEDOUT, "%v", ev.BreakReason)
 		}
 		return failed(syscall.ECONNRESET, "%v", ev.BreakReason)
+	}
+}
+
+// unreachable returns the error of an attempt to which a router or the own kernel has answered, with the number of
+// connect(2).
+func unreachable(why dat.BreakReason) error {
+	switch why {
+	case dat.BreakNoNet:
+		return failed(syscall.ENETUNREACH, "%v", why)
+	case dat.BreakProhibited:
+		return failed(syscall.EACCES, "%v", why)
+	default:
+		return failed(syscall.EHOSTUNREACH, "%v", why)
 	}
 }
 

@@ -8,7 +8,7 @@
 // The socket is bound to one address, never to the wildcard. Packets have the don't-fragment bit where the system can
 // set it. A packet that exceeds the MTU of the interface is dropped, and PathMTU then returns the new limit. A packet
 // that the kernel does not accept is counted as a drop. On Linux, ICMP port unreachable goes to the protocol
-// (link.Reporter). Other ICMP messages do not, because the protocol's timers detect failed peers.
+// (link.Reporter). So does destination unreachable of other codes, which ends attempts to connect.
 //
 // On Linux, packets to unresolved neighbours wait in the send buffer, which all packets of the link share. The link
 // limits these packets, together with those that belong to no connection: it drops and counts the rest. To know which

@@ -20,12 +20,12 @@ const (
 	errControl = 128
 )
 
-// Offsets of origin, type and code in sock_extended_err, and their values for port unreachable.
+// Offsets of origin, type and code in sock_extended_err, and the types of destination unreachable.
 const (
 	offOrigin, offType, offCode = 4, 5, 6
 
-	icmpUnreachable, icmpPort   = 3, 3
-	icmp6Unreachable, icmp6Port = 1, 4
+	icmpUnreachable  = 3
+	icmp6Unreachable = 1
 )
 
 // errQueue reads the error queue of a socket (IP_RECVERR), which contains the ICMP messages about packets that the
@@ -79,8 +79,8 @@ func (q *errQueue) drain(fd int, zone string) {
 	}
 	for i := range got {
 		used := min(errControl, int(q.msgs[i].hdr.Controllen))
-		if portUnreachable(q.control[i][:used]) {
-			q.report(q.names[i].addrPort(zone), q.quotes[i][:min(link.QuoteSize, q.msgs[i].n)])
+		if why, ok := unreachable(q.control[i][:used]); ok {
+			q.report(q.names[i].addrPort(zone), why, q.quotes[i][:min(link.QuoteSize, q.msgs[i].n)])
 		}
 	}
 	if got == errBatch {
@@ -88,10 +88,10 @@ func (q *errQueue) drain(fd int, zone string) {
 	}
 }
 
-// report stores a report for the owner: the address that refused a packet, and the beginning of the packet.
-func (q *errQueue) report(at netip.AddrPort, quote []byte) {
+// report stores a report for the owner: the destination of a packet, why it did not arrive, and its beginning.
+func (q *errQueue) report(at netip.AddrPort, why link.Refusal, quote []byte) {
 	if q.n < maxRefused {
-		q.refused[q.n].To = at
+		q.refused[q.n].To, q.refused[q.n].Why = at, why
 		q.refused[q.n].SetQuoted(quote)
 		q.n++
 	}
@@ -104,19 +104,21 @@ func (q *errQueue) take(reports []link.Report) int {
 	return n
 }
 
-// portUnreachable reports whether the control messages contain a port unreachable error.
-func portUnreachable(b []byte) bool {
+// unreachable returns the reason in the control messages if they contain an error of destination unreachable. The kernel
+// of this host reports a neighbour that does not answer in the same way.
+func unreachable(b []byte) (why link.Refusal, ok bool) {
 	for kind, data, rest, ok := nextControl(b); ok; kind, data, rest, ok = nextControl(rest) {
 		if len(data) <= offCode {
 			continue
 		}
-		origin, code := data[offOrigin], [2]byte(data[offType:])
+		origin, message, code := data[offOrigin], data[offType], data[offCode]
 		switch kind {
 		case controlKind{unix.IPPROTO_IP, unix.IP_RECVERR}:
-			return origin == unix.SO_EE_ORIGIN_ICMP && code == [2]byte{icmpUnreachable, icmpPort}
+			why, ok = link.Refusal4(code)
+			return why, ok && origin == unix.SO_EE_ORIGIN_ICMP && message == icmpUnreachable
 		case controlKind{unix.IPPROTO_IPV6, unix.IPV6_RECVERR}:
-			return origin == unix.SO_EE_ORIGIN_ICMP6 && code == [2]byte{icmp6Unreachable, icmp6Port}
+			return link.Refusal6(code), origin == unix.SO_EE_ORIGIN_ICMP6 && message == icmp6Unreachable
 		}
 	}
-	return false
+	return 0, false
 }

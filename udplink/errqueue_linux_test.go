@@ -66,7 +66,7 @@ func TestRefusedPortIsReported(t *testing.T) {
 func TestRefusalsAreBounded(t *testing.T) {
 	var q errQueue
 	for i := range 3 * maxRefused {
-		q.report(netip.AddrPortFrom(netip.IPv6Loopback(), uint16(i)), make([]byte, i))
+		q.report(netip.AddrPortFrom(netip.IPv6Loopback(), uint16(i)), link.RefusedPort, make([]byte, i))
 	}
 	to := make([]link.Report, 5)
 	got := 0
@@ -83,7 +83,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 	}
 }
 
-func TestPortUnreachable(t *testing.T) {
+func TestUnreachable(t *testing.T) {
 	message := func(level, code int, data ...byte) []byte {
 		b := make([]byte, unix.CmsgSpace(len(data)))
 		b[0] = byte(unix.CmsgLen(len(data)))
@@ -95,19 +95,26 @@ func TestPortUnreachable(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		in   []byte
+		why  link.Refusal
 		want bool
 	}{
-		{"IPv4", message(unix.IPPROTO_IP, unix.IP_RECVERR, 111, 0, 0, 0, 2, 3, 3, 0), true},
-		{"IPv6", message(unix.IPPROTO_IPV6, unix.IPV6_RECVERR, 111, 0, 0, 0, 3, 1, 4, 0), true},
-		{"after another", append(tos, message(unix.IPPROTO_IP, unix.IP_RECVERR, 111, 0, 0, 0, 2, 3, 3, 0)...), true},
-		{"host unreachable", message(unix.IPPROTO_IP, unix.IP_RECVERR, 113, 0, 0, 0, 2, 3, 1, 0), false},
-		{"too long, ours", message(unix.IPPROTO_IP, unix.IP_RECVERR, 90, 0, 0, 0, 1, 0, 0, 0), false},
-		{"time exceeded", message(unix.IPPROTO_IP, unix.IP_RECVERR, 113, 0, 0, 0, 2, 11, 0, 0), false},
-		{"short", message(unix.IPPROTO_IP, unix.IP_RECVERR, 111, 0, 0, 0, 2, 3), false},
-		{"nothing", nil, false},
+		{"IPv4", message(unix.IPPROTO_IP, unix.IP_RECVERR, 111, 0, 0, 0, 2, 3, 3, 0), link.RefusedPort, true},
+		{"IPv6", message(unix.IPPROTO_IPV6, unix.IPV6_RECVERR, 111, 0, 0, 0, 3, 1, 4, 0), link.RefusedPort, true},
+		{"after another", append(tos, message(unix.IPPROTO_IP, unix.IP_RECVERR, 111, 0, 0, 0, 2, 3, 3, 0)...), link.RefusedPort, true},
+		{"host unreachable", message(unix.IPPROTO_IP, unix.IP_RECVERR, 113, 0, 0, 0, 2, 3, 1, 0), link.RefusedHost, true},
+		{"network unreachable", message(unix.IPPROTO_IP, unix.IP_RECVERR, 101, 0, 0, 0, 2, 3, 0, 0), link.RefusedNet, true},
+		{"filtered", message(unix.IPPROTO_IP, unix.IP_RECVERR, 113, 0, 0, 0, 2, 3, 13, 0), link.RefusedHost, true},
+		{"no route, IPv6", message(unix.IPPROTO_IPV6, unix.IPV6_RECVERR, 101, 0, 0, 0, 3, 1, 0, 0), link.RefusedNet, true},
+		{"prohibited, IPv6", message(unix.IPPROTO_IPV6, unix.IPV6_RECVERR, 13, 0, 0, 0, 3, 1, 1, 0), link.RefusedPolicy, true},
+		{"neighbour, IPv6", message(unix.IPPROTO_IPV6, unix.IPV6_RECVERR, 113, 0, 0, 0, 3, 1, 3, 0), link.RefusedHost, true},
+		{"fragmentation needed", message(unix.IPPROTO_IP, unix.IP_RECVERR, 90, 0, 0, 0, 2, 3, 4, 0), 0, false},
+		{"too long, ours", message(unix.IPPROTO_IP, unix.IP_RECVERR, 90, 0, 0, 0, 1, 0, 0, 0), 0, false},
+		{"time exceeded", message(unix.IPPROTO_IP, unix.IP_RECVERR, 113, 0, 0, 0, 2, 11, 0, 0), 0, false},
+		{"short", message(unix.IPPROTO_IP, unix.IP_RECVERR, 111, 0, 0, 0, 2, 3), 0, false},
+		{"nothing", nil, 0, false},
 	} {
-		if got := portUnreachable(tt.in); got != tt.want {
-			t.Errorf("%s: %v", tt.name, got)
+		if why, got := unreachable(tt.in); got != tt.want || got && why != tt.why {
+			t.Errorf("%s: %v, %v", tt.name, why, got)
 		}
 	}
 }

@@ -214,7 +214,7 @@ func TestAttack04HandshakeForgedAnswers(t *testing.T) {
 			t.Helper()
 			h := proto.Header{CID: c.cid, Tag: c.tag, Ack: c.sent.Una, TS: m.a.eng.now.Stamp()}
 			with := func(typ proto.Type) proto.Header { h := h; h.Type = typ; return h }
-			for why := range proto.ReasonEnded + 2 {
+			for why := range proto.ReasonProhibited + 2 {
 				m.forge(m.b, m.a, packetOf(with(proto.Reject), helloOf(&proto.Hello{CID: c.cid, Qual: service, Reason: why})))
 			}
 			m.forge(m.b, m.a, packetOf(with(proto.Versions), []byte{7}))

@@ -74,7 +74,7 @@ func (c *Conn) handleChallenge(hi *proto.Hello) {
 		return // a repeated Challenge
 	}
 	if c.dial.cookie = hi.Cookie; c.dial.opening == nil {
-		c.dial.graceEnd = 0
+		c.dial.graceEnd, c.dial.unreachable = 0, 0
 	}
 	if c.dial.challenges++; c.dial.challenges <= promptChallenges {
 		c.sendConnect()

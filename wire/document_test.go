@@ -94,8 +94,8 @@ func TestDocumentNames(t *testing.T) {
 		StatusNotReady: "RECEIVER_NOT_READY", StatusBadResponse: "BAD_RESPONSE", StatusTransport: "TRANSPORT", StatusFlushed: "–"}
 	const header = "| reason | | initiator's status of the operation that failed |"
 	rows := documentTable(t, "### Goodbye", header)
-	if len(rows) != int(proto.ReasonEnded)+1 {
-		t.Errorf("%d reasons, want %d", len(rows), proto.ReasonEnded+1)
+	if len(rows) != int(proto.ReasonProhibited)+1 {
+		t.Errorf("%d reasons, want %d", len(rows), proto.ReasonProhibited+1)
 	}
 	for i, row := range rows {
 		got := status[blamed(t, proto.Reason(i))]

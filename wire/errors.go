@@ -79,6 +79,11 @@ const (
 	BreakDenied = BreakReason(proto.ReasonDenied)
 	// BreakEnded: the peer process has ended without Close, or has started again and does not know the connection.
 	BreakEnded = BreakReason(proto.ReasonEnded)
+	// BreakNoHost, BreakNoNet and BreakProhibited: the attempt ended with KindUnreachable, because a router reports this, or
+	// the neighbour does not answer.
+	BreakNoHost     = BreakReason(proto.ReasonNoHost)
+	BreakNoNet      = BreakReason(proto.ReasonNoNet)
+	BreakProhibited = BreakReason(proto.ReasonProhibited)
 
 	BreakUnknown BreakReason = 0x7f // the peer's reason is not in this list
 
@@ -106,6 +111,9 @@ var breakReasons = [...]string{
 	BreakHandshake:  "the peer does not answer our key: has it the key that we expect, and its file of peers a line for ours? Or does somebody on the path inject Challenges?",
 	BreakDenied:     "the closing side does not permit the connection any more: its file of peers has changed, or the time of the peer is over",
 	BreakEnded:      "the peer process has ended, or has lost the connection in a restart",
+	BreakNoHost:     "the peer or the router to it does not answer ARP or neighbour discovery, or a router or firewall reports that the peer is unreachable",
+	BreakNoNet:      "a router reports that it has no route to the peer",
+	BreakProhibited: "a router or firewall reports that packets to the peer are prohibited",
 	BreakUnknown:    "an unknown reason",
 }
 

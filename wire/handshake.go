@@ -35,7 +35,9 @@ type dialState struct {
 	retry      time.Duration // time from the next handshake packet to its repeat; doubles
 	nextTry    Time          // when the handshake packet is repeated
 	acceptedAt Time          // when the last Accept left
-	opening    *opening      // secure mode: the handshake, until it is over; otherwise nil
+	// unreachable is the reason of the last report that a Connect did not arrive; 0 if there is none since the last Challenge.
+	unreachable BreakReason
+	opening     *opening // secure mode: the handshake, until it is over; otherwise nil
 }
 
 // Connect begins the active side of a connection with c, which must be Idle. If Connect returns no error, exactly one

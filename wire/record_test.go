@@ -171,7 +171,7 @@ func rarePackets() [][]byte {
 		add(typ, 0, helloOf(&proto.Hello{CID: 0xf0000001, UDPPort: 1, Noise: noiseOption(form), Private: bytes.Repeat([]byte{7}, proto.MaxNoiseData)}))
 		add(typ, 0, helloOf(&proto.Hello{CID: 0xf0000001, ServerKey: make([]byte, 32), Private: make([]byte, proto.MaxNoiseData)}))
 	}
-	for reason := range proto.ReasonEnded + 1 {
+	for reason := range proto.ReasonProhibited + 1 {
 		hi := proto.Hello{CID: 0xf0000001, Tag: 0xf0000002, MTU: 0xf0000003, Window: 0xfff4, ReadIn: 0xfff5, ReadOut: 0xfff6,
 			Reason: reason, Capabilities: 0xf0000007, Qual: 1<<63 + 8, Port: 1<<63 + 9, Cookie: 1<<63 + 10,
 			UDPPort: uint16(reason) * 0x1111, Private: bytes.Repeat([]byte{byte(reason)}, int(reason)*34)}

@@ -164,7 +164,7 @@ func TestInspect(t *testing.T) {
 // A reason from a peer must be converted to a reason with a name, whatever byte it is.
 func TestBreakReasonOfPeer(t *testing.T) {
 	known := map[BreakReason]bool{BreakNoListener: true, BreakBacklog: true, BreakResources: true, BreakAccess: true, BreakLength: true, BreakNotReady: true, BreakProtocol: true, BreakTimeout: true, BreakLocal: true,
-		BreakMemory: true, BreakUnfinished: true, BreakVersion: true, BreakOption: true, BreakPort: true, BreakSecure: true, BreakKeyLimit: true, BreakHandshake: true, BreakDenied: true, BreakEnded: true}
+		BreakMemory: true, BreakUnfinished: true, BreakVersion: true, BreakOption: true, BreakPort: true, BreakSecure: true, BreakKeyLimit: true, BreakHandshake: true, BreakDenied: true, BreakEnded: true, BreakNoHost: true, BreakNoNet: true, BreakProhibited: true}
 	for b := range 256 {
 		want := BreakUnknown
 		if known[BreakReason(b)] {

@@ -112,6 +112,9 @@ func (c *Conn) tickHello(gaveUp Kind) {
 	case now >= d.deadline:
 		c.breakReason = d.opening.reason()
 		c.end(gaveUp, StatusFlushed)
+	case c.isUnreachable():
+		c.breakReason = d.unreachable
+		c.end(KindUnreachable, StatusFlushed)
 	case now < d.nextTry:
 		c.setDeadline(min(d.nextTry, d.deadline))
 	case c.State() == Connecting:

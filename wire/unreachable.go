@@ -100,6 +100,9 @@ func (e *Engine) handlePortReport(report *link.Report) bool {
 	if !ok || report.To != name.at {
 		return false
 	}
+	if report.Why != link.RefusedPort { // the path may work again (a soft error of RFC 1122 §4.2.3.9): silence decides
+		return true
+	}
 	c := e.lookup(name.cid) // nil if the connection belongs to another engine, or only its linger is left
 	asks := c != nil && c.alive()
 	if asks && !(c.isOurTag(h.Tag) && c.hasSent(h.PSN)) {
@@ -119,6 +122,10 @@ func (e *Engine) handleConnectReport(report *link.Report, h *proto.Header) bool 
 	c := e.lookup(cid)
 	if !ok || c == nil || !c.awaitsAccept() || tag != c.tag || h.PSN != c.sent.Nxt || report.To != e.portReports.link.Destination(c.path) {
 		return false
+	}
+	if report.Why != link.RefusedPort {
+		c.connectUnreachable(report.Why)
+		return true
 	}
 	e.portReports.noteClosed(report.To, h.TS, e.now, len(e.table.slots))
 	c.connectPortClosed(h.TS)
@@ -140,6 +147,32 @@ func (c *Conn) connectPortClosed(sentTS uint32) {
 		c.breakReason = BreakPort
 		c.end(KindRefused, StatusFlushed)
 	}
+}
+
+// unreachableReasons has the reason of an attempt that a report ends.
+var unreachableReasons = [...]BreakReason{
+	link.RefusedPort:   BreakPort,
+	link.RefusedHost:   BreakNoHost,
+	link.RefusedNet:    BreakNoNet,
+	link.RefusedPolicy: BreakProhibited,
+}
+
+// connectUnreachable handles a report that a Connect of this attempt did not arrive, because of the path. The report ends
+// the attempt, as it ends one of TCP in SYN-SENT, but not before the attempt is as old as ListenGrace: a route may be about
+// to change. A Challenge in that time cancels the report.
+func (c *Conn) connectUnreachable(why link.Refusal) {
+	reason := unreachableReasons[why]
+	if c.dial.opening != nil { // nobody has authenticated the report
+		c.dial.opening.hint = reason
+		return
+	}
+	c.dial.unreachable = reason
+	c.setDeadline(max(c.eng.now, c.openedAt.Add(c.host.limits.ListenGrace)))
+}
+
+// isUnreachable reports whether a report ends the attempt now.
+func (c *Conn) isUnreachable() bool {
+	return c.dial.unreachable != 0 && c.eng.now.Sub(c.openedAt) >= c.host.limits.ListenGrace
 }
 
 // noteClosed stores a report and starts a search for other connections to the port.

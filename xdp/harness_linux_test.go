@@ -24,6 +24,7 @@ type fixedHop struct {
 
 func (h *fixedHop) MAC() ([6]byte, bool) { return h.mac, !h.unknown }
 func (h *fixedHop) Source() netip.Addr   { return netip.Addr{} }
+func (h *fixedHop) Failures() uint32     { return 0 }
 func (h *fixedHop) MTU() int             { return h.mtu }
 
 // fixedRouter returns the same next hop for every destination.

@@ -25,16 +25,16 @@ const (
 	entropyPorts = 0xc000
 )
 
-// refused4 and refused6 are the ICMP type and code of a port unreachable message, as one 16-bit word. icmpHeader is the
-// size in bytes of the ICMP header. The beginning of the refused packet follows this header.
+// unreachable4 and unreachable6 are the ICMP types of destination unreachable. icmpHeader is the size in bytes of the ICMP
+// header. The beginning of the refused packet follows this header.
 const (
-	refused4   = 3<<8 | 3
-	refused6   = 1<<8 | 4
-	icmpHeader = 8
+	unreachable4 = 3
+	unreachable6 = 1
+	icmpHeader   = 8
 )
 
-// icmpWatch reads ICMP port unreachable messages, which a peer's kernel sends when no program there has opened the
-// destination port. Packets that leave over AF_XDP belong to no kernel socket, so only a raw socket receives ICMP
+// icmpWatch reads the messages ICMP destination unreachable. A peer's kernel sends one when no program there has opened
+// the destination port, and a router when it cannot forward a packet. Packets that leave over AF_XDP belong to no kernel socket, so only a raw socket receives ICMP
 // messages about them. The XDP program passes these messages to the kernel.
 type icmpWatch struct {
 	files []*os.File
@@ -42,7 +42,7 @@ type icmpWatch struct {
 }
 
 // watchICMP starts one goroutine per address family, which reads the ICMP messages. It skips a family whose raw socket
-// cannot be opened. For that family, a closed port at a peer is noticed only by a timeout.
+// cannot be opened. For that family, only a timeout shows that a peer is unreachable.
 //
 // System calls: socket, setsockopt.
 func watchICMP(ifname string, h *host, sockets []*Socket) *icmpWatch {
@@ -73,7 +73,7 @@ func (w *icmpWatch) close() {
 	w.done.Wait()
 }
 
-// openICMP opens a raw socket that receives port unreachable messages about our packets, from one interface.
+// openICMP opens a raw socket that receives the messages about our packets, from one interface.
 func openICMP(family int, ifname string, port uint16) (*os.File, error) {
 	protocol, filter := unix.IPPROTO_ICMP, filter4(port)
 	if family == unix.AF_INET6 {
@@ -120,15 +120,15 @@ func readICMP(f *os.File, parse func([]byte, *link.Report) (from netip.AddrPort,
 	}
 }
 
-// filter4 returns a classic BPF program that passes port unreachable messages about our UDP packets. Each message
-// quotes the packet that the peer refused. This packet is ours if its source port is the device's port. It may also be
+// filter4 returns a classic BPF program that passes destination unreachable messages about our UDP packets. Each message
+// quotes the packet that did not arrive. This packet is ours if its source port is the device's port. It may also be
 // ours if its source port is not below entropyPorts, because the device sends from those ports too. A raw IPv4 socket
 // delivers a message with its IP header, so the program skips this header first.
 func filter4(port uint16) []unix.SockFilter {
 	return filter(port, []unix.SockFilter{
 		{Code: unix.BPF_LDX | unix.BPF_B | unix.BPF_MSH, K: 0}, // X: size of the IP header
-		{Code: unix.BPF_LD | unix.BPF_H | unix.BPF_IND, K: 0},
-		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: refused4, Jf: reject},
+		{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_IND, K: 0},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unreachable4, Jf: reject},
 		{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_IND, K: icmpHeader + v4Protocol},
 		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: protocolUDP, Jf: reject},
 		{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_IND, K: icmpHeader},
@@ -143,8 +143,8 @@ func filter4(port uint16) []unix.SockFilter {
 // filter6 is filter4 for a raw IPv6 socket, which delivers packets without their IP header.
 func filter6(port uint16) []unix.SockFilter {
 	return filter(port, []unix.SockFilter{
-		{Code: unix.BPF_LD | unix.BPF_H | unix.BPF_ABS, K: 0},
-		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: refused6, Jf: reject},
+		{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: 0},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unreachable6, Jf: reject},
 		{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: icmpHeader + v6Next},
 		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: protocolUDP, Jf: reject},
 		{Code: unix.BPF_LD | unix.BPF_H | unix.BPF_ABS, K: icmpHeader + v6Size},
@@ -169,10 +169,13 @@ func filter(port uint16, head []unix.SockFilter) []unix.SockFilter {
 	return all
 }
 
-// parseRefused4 parses an IPv4 packet with port unreachable. from is the source of the refused packet.
+// parseRefused4 parses an IPv4 packet with destination unreachable. from is the source of the refused packet.
 func parseRefused4(b []byte, report *link.Report) (from netip.AddrPort, ok bool) {
 	b, ok = behind4(b, unix.IPPROTO_ICMP)
-	if !ok || len(b) < icmpHeader || be.Uint16(b) != refused4 {
+	if !ok || len(b) < icmpHeader || b[0] != unreachable4 {
+		return from, false
+	}
+	if report.Why, ok = link.Refusal4(b[1]); !ok {
 		return from, false
 	}
 	inner := b[icmpHeader:]
@@ -199,7 +202,7 @@ func behind4(b []byte, protocol byte) ([]byte, bool) {
 
 // parseRefused6 is parseRefused4 for IPv6. b begins with the ICMPv6 header.
 func parseRefused6(b []byte, report *link.Report) (from netip.AddrPort, ok bool) {
-	if len(b) < icmpHeader+v6Size+udpSize || be.Uint16(b) != refused6 {
+	if len(b) < icmpHeader+v6Size+udpSize || b[0] != unreachable6 {
 		return from, false
 	}
 	inner := b[icmpHeader:]
@@ -207,17 +210,18 @@ func parseRefused6(b []byte, report *link.Report) (from netip.AddrPort, ok bool)
 		return from, false
 	}
 	udp := inner[v6Size:]
+	report.Why = link.Refusal6(b[1])
 	report.To = netip.AddrPortFrom(netip.AddrFrom16([16]byte(inner[v6Dst:])), be.Uint16(udp[udpDst:]))
 	report.SetQuoted(udp[udpSize:])
 	return netip.AddrPortFrom(netip.AddrFrom16([16]byte(inner[v6Src:])), be.Uint16(udp[udpSrc:])), true
 }
 
-// refusals is a queue of reports from the two ICMP readers (one per family) to the owner.
+// refusals is a queue of reports to the owner, from the two ICMP readers (one per family) and from Send.
 type refusals struct {
-	mu   sync.Mutex // serialises the readers
+	mu   sync.Mutex // serialises the writers
 	ring [maxRefused]link.Report
 	head atomic.Uint32 // next to take; the owner writes it
-	tail atomic.Uint32 // next to fill; the readers write it
+	tail atomic.Uint32 // next to fill
 }
 
 // put appends a report; it returns false if the queue is full.
@@ -238,6 +242,17 @@ func (s *Socket) report(report *link.Report) {
 	if s.refusals.put(report) {
 		s.Wake()
 	}
+}
+
+// reportUnresolved reports a packet that is dropped because the neighbour does not answer, as the kernel does for packets of
+// its sockets. While the kernel still asks for the neighbour, there is no report.
+func (s *Socket) reportUnresolved(p *path, packet []byte) {
+	if p.hop.Failures() == p.failures {
+		return
+	}
+	report := link.Report{To: p.destination(), Why: link.RefusedHost}
+	report.SetQuoted(packet)
+	s.report(&report)
 }
 
 // Refused implements link.Reporter.
@@ -261,6 +276,11 @@ func (s *Socket) Destination(id link.Path) netip.AddrPort {
 	if p == nil {
 		return netip.AddrPort{}
 	}
+	return p.destination()
+}
+
+// destination returns the address and port in the headers.
+func (p *path) destination() netip.AddrPort {
 	ip := p.template[ethSize:p.size]
 	port := be.Uint16(p.template[p.size-udpSize+udpDst:])
 	if p.v6() {

@@ -84,7 +84,7 @@ func TestParseRefused(t *testing.T) {
 			}
 		}
 	}
-	for at, value := range map[int]byte{9: 17, 20: 11, 21: 1, 28: 0x65, 37: 6, 0: 0x4f} {
+	for at, value := range map[int]byte{9: 17, 20: 11, 21: 4, 28: 0x65, 37: 6, 0: 0x4f} {
 		b := append([]byte(nil), v4...)
 		if b[at] = value; at == 0 {
 			b = b[:40]

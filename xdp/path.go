@@ -12,6 +12,8 @@ type hop interface {
 	MAC() (mac [6]byte, ok bool)
 	Source() netip.Addr
 	MTU() int
+	// Failures counts how often the kernel has given up the neighbour while it was unknown.
+	Failures() uint32
 }
 
 // router resolves hops. The source port is that of the device, as for a UDP socket that is bound to it: policy rules may
@@ -34,6 +36,7 @@ type router interface {
 // path is one resolved destination. It is immutable once it is in the table.
 type path struct {
 	hop      hop    // nil when the destination is this host
+	failures uint32 // of hop, when the path was made
 	guard    *guard // sends packets to other programs of this host
 	to       netip.AddrPort
 	template [headers6]byte
@@ -51,6 +54,9 @@ func newPath(mac [6]byte, src, dst netip.AddrPort, h hop) (*path, error) {
 	p := &path{hop: h, size: headers6, to: dst}
 	if dst.Addr().Is4() {
 		p.size = headers4
+	}
+	if h != nil {
+		p.failures = h.Failures()
 	}
 	b := p.template[:p.size]
 	putTemplate(b, mac, src, dst)

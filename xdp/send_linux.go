@@ -97,6 +97,7 @@ func (s *Socket) sendPacket(packet []link.Buf, queued uint32, sent *tally) uint3
 	}
 	headers := s.umem.bytes(packet[0].Frame, at-uint32(p.size), uint32(p.size))
 	if !p.writeHeaders(headers, size) {
+		s.reportUnresolved(p, packet[0].Data)
 		s.drop(packet)
 		return queued
 	}

@@ -79,7 +79,7 @@ var families = []family{
 			}
 		}},
 	counter("retransmission_timeouts_total", "Retransmission timeouts.", func(s *sample) uint64 { return s.Timeouts }),
-	counter("unreachable_reports_total", "ICMP reports that nothing listens at a peer's port, including forged reports.", func(s *sample) uint64 { return s.Unreachable }),
+	counter("unreachable_reports_total", "Reports that a packet did not arrive: ICMP destination unreachable, including forged reports, and neighbours that do not answer.", func(s *sample) uint64 { return s.Unreachable }),
 	counter("unreachable_reports_ignored_total", "Unreachable reports that quote no packet of a connection, because they are forged, late or truncated.", func(s *sample) uint64 { return s.UnreachableIgnored }),
 	counter("black_holes_total", "Times a path stopped passing packets of the current size.", func(s *sample) uint64 { return s.BlackHoles }),
 	counter("acknowledgements_sent_total", "Packets sent that carry only an acknowledgement.", func(s *sample) uint64 { return s.AcksSent }),

@@ -84,6 +84,18 @@ func (t *Table) sight(m *netlink.Neigh, gone bool, now time.Time) {
 	}
 }
 
+// countFailure counts a message that the kernel has given up a neighbour. The state in a list of neighbours does not count,
+// because it may be older than the hops. The caller holds mu.
+func (t *Table) countFailure(m *netlink.Neigh) {
+	n := t.neighbours[address(m.IP)]
+	if n == nil || n.mac != 0 || m.LinkIndex != t.index || m.State != netlink.NUD_FAILED {
+		return
+	}
+	for h := range n.hops {
+		h.failed.Add(1)
+	}
+}
+
 // follow updates a neighbour with the kernel's state and plans the next request. The caller holds mu.
 //
 // The neighbour keeps its last MAC address while the kernel has none: if the kernel removes its entry, resolves it again

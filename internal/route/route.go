@@ -64,6 +64,7 @@ type Hop struct {
 	mac    atomic.Uint64 // MAC in the low 48 bits, flag macKnown above
 	mtu    atomic.Int64
 	source atomic.Pointer[netip.Addr]
+	failed atomic.Uint32
 
 	// The table's lock guards the rest.
 	flow    flow
@@ -105,6 +106,9 @@ func packMAC(mac []byte) uint64 {
 	copy(b[2:], mac)
 	return binary.BigEndian.Uint64(b[:]) | macKnown
 }
+
+// Failures returns how often the kernel has given up the neighbour while its MAC address was unknown, since the hop exists.
+func (h *Hop) Failures() uint32 { return h.failed.Load() }
 
 // MTU returns the largest IP packet in bytes for the route. It is the minimum of the MTUs of the route and of the
 // interface. A path MTU that ICMP reported does not lower it, because any host can forge the message.

@@ -56,6 +56,7 @@ func (t *Table) apply(m *syscall.NetlinkMessage) {
 		if n, err := netlink.NeighDeserialize(m.Data); err == nil {
 			t.mu.Lock()
 			t.sight(n, m.Header.Type == syscall.RTM_DELNEIGH, time.Now())
+			t.countFailure(n)
 			t.mu.Unlock()
 		}
 	case syscall.RTM_NEWLINK, syscall.RTM_DELLINK:

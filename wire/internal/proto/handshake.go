@@ -28,6 +28,9 @@ const (
 	ReasonHandshake                // local only: the server has not answered message 1
 	ReasonDenied                   // Close: the policy of the side that closes does not permit the connection any more
 	ReasonEnded                    // local only: the peer process has ended, or started again
+	ReasonNoHost                   // local only: the peer's host is unreachable
+	ReasonNoNet                    // local only: there is no route to the peer's network
+	ReasonProhibited               // local only: a filter or a route prohibits packets to the peer
 )
 
 // Limits of the variable part of a Hello in bytes. With the Noise option the private-data field has a part of a Noise
