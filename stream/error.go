@@ -126,9 +126,22 @@ func setupError(err error) error {
 	case errors.Is(err, dat.ErrConnQualInUse):
 		return failed(syscall.EADDRINUSE, "another service has this port at the address of the adapter, in this process or another: choose another, or 0 for any")
 	case errors.Is(err, dat.ErrInvalidAddress):
-		return failed(syscall.ENETUNREACH, "no route leads there from this adapter: %v", err)
+		return failed(noRoute(err), "no route leads there from this adapter: %v", err)
 	}
 	return err
+}
+
+// noRoute returns the error number of connect(2) for an address without a path: what the kernel has returned for the route,
+// as EACCES if a rule or a route prohibits it and EINVAL if one drops it (blackhole), and otherwise ENETUNREACH.
+func noRoute(err error) error {
+	var number syscall.Errno
+	if errors.As(err, &number) {
+		switch number {
+		case syscall.EACCES, syscall.EINVAL, syscall.EHOSTUNREACH:
+			return number
+		}
+	}
+	return syscall.ENETUNREACH
 }
 
 // waited returns the error of a dial whose context is done.

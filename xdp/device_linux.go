@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/netip"
+	"syscall"
 	"time"
 
 	"github.com/datxdp/datxdp/bpf"
@@ -344,9 +345,19 @@ func hopOf(to netip.Addr, h *route.Hop, err error) (hop, error) {
 	case err == nil:
 		return h, nil
 	case errors.Is(err, route.ErrUnreachable):
-		err = link.ErrUnreachable
+		err = unreachable(err)
 	}
 	return nil, fmt.Errorf("xdp: %v: %w", to, err)
+}
+
+// unreachable returns link.ErrUnreachable with the kernel's error number in err, if there is one: a rule or a route may
+// prohibit the address.
+func unreachable(err error) error {
+	var number syscall.Errno
+	if errors.As(err, &number) {
+		return fmt.Errorf("%w (%w)", link.ErrUnreachable, number)
+	}
+	return link.ErrUnreachable
 }
 
 func (r routes) Answer(own, peer netip.AddrPort, from [6]byte) ([6]byte, bool) {

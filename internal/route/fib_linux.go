@@ -1,6 +1,10 @@
 package route
 
-import "slices"
+import (
+	"errors"
+	"slices"
+	"syscall"
+)
 
 // limitMTU returns the MTU of a route through an interface; the MTU of the route is 0 if it has none.
 func limitMTU(device, route int) int {
@@ -23,7 +27,7 @@ func limitMTU(device, route int) int {
 func (a *asker) routeTo(f flow, index int) (kernelRoute, error) {
 	entry, err := a.get(f, index, fibMatch)
 	if err != nil {
-		return entry, err
+		return entry, a.refusal(f, err)
 	}
 	r, err := a.get(f, index, 0)
 	r.mtu = entry.mtu
@@ -32,6 +36,21 @@ func (a *asker) routeTo(f flow, index int) (kernelRoute, error) {
 		a.spread(f, &entry, &r)
 	}
 	return r, err
+}
+
+// refusal returns the error number with which the kernel refuses a flow, such as EACCES of a rule that prohibits it. err is
+// that of a request with an interface, which is EHOSTUNREACH for most refusals. If the flow has a route through another
+// interface, the network is unreachable from this one.
+//
+// System calls: sendto, recvfrom (netlink).
+func (a *asker) refusal(f flow, err error) error {
+	if !errors.Is(err, syscall.EHOSTUNREACH) {
+		return err
+	}
+	if _, why := a.get(f, 0, 0); why != nil {
+		return why
+	}
+	return syscall.ENETUNREACH
 }
 
 // spread replaces the hop of r by the one that the kernel takes for this flow, of those that the entry has through the same

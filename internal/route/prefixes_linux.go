@@ -121,7 +121,8 @@ func newPrefixes() *prefixes { return &prefixes{gateways: make(map[netip.Prefix]
 // in its table; ok is false for any other route.
 func (t *Table) gatewayOf(r *netlink.Route) (g gateway, ok bool) {
 	switch r.Type {
-	case syscall.RTN_UNREACHABLE, syscall.RTN_PROHIBIT, syscall.RTN_BLACKHOLE:
+	case syscall.RTN_UNREACHABLE, syscall.RTN_PROHIBIT, syscall.RTN_BLACKHOLE,
+		syscall.RTN_BROADCAST, syscall.RTN_MULTICAST: // a path leads to one host
 		return gateway{priority: r.Priority, refuses: true}, true
 	case syscall.RTN_LOCAL:
 		return gateway{priority: r.Priority, local: true}, true

@@ -53,3 +53,23 @@ func routeBy(name string, v6 bool, rule *netlink.Rule) error {
 		return errors.Join(errs...)
 	})
 }
+
+// RefuseByRule makes the kernel refuse packets to a network by a rule. kind is RTN_PROHIBIT, RTN_BLACKHOLE or
+// RTN_UNREACHABLE.
+func RefuseByRule(to netip.Prefix, kind int) error {
+	rule := netlink.NewRule()
+	rule.Dst, rule.Type, rule.Family = networkOf(to), uint8(kind), netlink.FAMILY_V4
+	if to.Addr().Is6() {
+		rule.Family = netlink.FAMILY_V6
+	}
+	return netlink.RuleAdd(rule)
+}
+
+// RefuseByRoute does the same with a route.
+func RefuseByRoute(to netip.Prefix, kind int) error {
+	return netlink.RouteAdd(&netlink.Route{Dst: networkOf(to), Type: kind})
+}
+
+func networkOf(p netip.Prefix) *net.IPNet {
+	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
+}
