@@ -206,6 +206,15 @@ func expectNoEvent(t testing.TB, evds ...*EVD) {
 	}
 }
 
+// discard takes the events that are there.
+func (p *point) discard() {
+	var ev Event
+	for _, e := range []*EVD{p.recv, p.request, p.connect} {
+		for e.Dequeue(&ev) == nil {
+		}
+	}
+}
+
 func (p *point) still() {
 	p.host.t.Helper()
 	expectNoEvent(p.host.t, p.recv, p.request, p.connect)
