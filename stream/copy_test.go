@@ -233,7 +233,7 @@ func soon(t *testing.T, name string, call func() error) error {
 	select {
 	case err := <-done:
 		return err
-	case <-time.After(5 * time.Second):
+	case <-time.After(20 * time.Second):
 		t.Fatalf("%s blocks", name)
 		return nil
 	}

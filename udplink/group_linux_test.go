@@ -184,7 +184,7 @@ func TestWaitAfterPartOfGroup(t *testing.T) {
 	}()
 	select {
 	case <-done:
-	case <-time.After(5 * time.Second):
+	case <-time.After(20 * time.Second):
 		b.Wake()
 		t.Fatal("Wait sleeps although two packets are left")
 	}
