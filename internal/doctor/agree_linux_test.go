@@ -32,6 +32,8 @@ type setUp struct {
 	change func() error // what differs on side A
 	far    func() error // what differs on side B
 	second bool         // the sides are joined by a second pair: labtest.AddSecond
+	// variant means that another set-up is like this one.
+	variant bool
 }
 
 // Doctor's verdict is what happens: it has no error if the adapter opens and the peer answers, and only then.

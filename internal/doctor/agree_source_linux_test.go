@@ -25,13 +25,13 @@ func TestVerdictsOfSourcesAreWhatHappens(t *testing.T) {
 	linkLocal := netip.MustParseAddr("fe80::2")
 	for _, s := range []setUp{
 		{name: "peer in the network of the second address", ia: "xdp:veth0", peer: otherB, change: addOther(otherA), far: onlyOther},
-		{name: "the same, automatically", ia: "auto:veth0", peer: otherB, change: addOther(otherA), far: onlyOther},
+		{name: "the same, automatically", variant: true, ia: "auto:veth0", peer: otherB, change: addOther(otherA), far: onlyOther},
 		{name: "the same, kernel UDP from the first address", ia: "udp:10.73.0.1", peer: otherB, change: addOther(otherA), far: onlyOther},
-		{name: "the same, kernel UDP from the second address", ia: "udp:10.79.0.1", peer: otherB, change: addOther(otherA), far: onlyOther},
+		{name: "the same, kernel UDP from the second address", variant: true, ia: "udp:10.79.0.1", peer: otherB, change: addOther(otherA), far: onlyOther},
 		{name: "source of the route", ia: "xdp:veth0", change: func() error {
 			return errors.Join(addOther(otherA)(), labtest.AddRoute(lab.Interface, lab.B.Addr4(), otherA))
 		}, far: func() error { return errors.Join(addOther(otherB)(), refuse(lab.A.Addr4())) }},
-		{name: "source of the route that the peer cannot answer", ia: "xdp:veth0", change: func() error {
+		{name: "source of the route that the peer cannot answer", variant: true, ia: "xdp:veth0", change: func() error {
 			return errors.Join(addOther(otherA)(), labtest.AddRoute(lab.Interface, lab.B.Addr4(), otherA))
 		}, far: func() error { return refuse(otherA) }},
 		{name: "link-local peer", ia: "xdp:veth0", peer: linkLocal, server: "udp:fe80::2%veth0", change: addOther(netip.MustParseAddr("fe80::1")),
@@ -46,15 +46,47 @@ func TestVerdictsOfSourcesAreWhatHappens(t *testing.T) {
 		{name: "answers through another interface, AF_XDP", ia: "xdp:veth0", second: true, far: throughSecond(lab.A.Addr4())},
 		{name: "answers through another interface, kernel UDP", ia: "udp:10.73.0.1", second: true, far: throughSecond(lab.A.Addr4())},
 		{name: "better route by another interface that leads there, AF_XDP", ia: "xdp:veth0", second: true, change: throughSecond(lab.B.Addr4())},
-		{name: "better route by another interface that leads there, kernel UDP", ia: "udp:10.73.0.1", second: true, change: throughSecond(lab.B.Addr4())},
-		{name: "better routes by another interface, AF_XDP", ia: "xdp:veth0", second: true, change: throughSecond(lab.B.Addr4()), far: throughSecond(lab.A.Addr4())},
+		{name: "better route by another interface that leads there, kernel UDP", variant: true, ia: "udp:10.73.0.1", second: true, change: throughSecond(lab.B.Addr4())},
+		{name: "better routes by another interface, AF_XDP", variant: true, ia: "xdp:veth0", second: true, change: throughSecond(lab.B.Addr4()), far: throughSecond(lab.A.Addr4())},
+		{name: "tentative address that becomes a duplicate", variant: true, ia: "udp:fd80::5", peer: lab.B.Addr6(), change: tentative("fd80::5/64")},
+		{name: "tentative address", ia: "udp:fd80::7", peer: lab.B.Addr6(), change: tentative("fd80::7/64")},
+		{name: "only a tentative address, AF_XDP", variant: true, ia: "xdp:veth0", peer: lab.B.Addr6(), change: onlyTentative("fd80::7/64")},
+		{name: "only a tentative address that becomes a duplicate, AF_XDP", ia: "xdp:veth0", peer: lab.B.Addr6(), change: onlyTentative("fd80::5/64")},
+		{name: "part of a bridge, AF_XDP", ia: "xdp:veth0", change: enslave(&netlink.Bridge{})},
+		{name: "part of a bridge, kernel UDP", variant: true, ia: "udp:10.73.0.1", change: enslave(&netlink.Bridge{})},
 		{name: "strict filter, AF_XDP", ia: "xdp:veth0", second: true, change: strict(lab.B.Addr4())},
 		{name: "strict filter, kernel UDP", ia: "udp:10.73.0.1", second: true, change: strict(lab.B.Addr4())},
 	} {
 		t.Run(s.name, func(t *testing.T) {
+			if s.variant && testing.Short() {
+				t.Skip("make test-all runs it")
+			}
 			t.Parallel()
 			s.compare(t)
 		})
+	}
+}
+
+// enslave makes the interface a part of a new one.
+func enslave(master netlink.Link) func() error {
+	return func() error {
+		master.Attrs().Name = "master0"
+		return errors.Join(netlink.LinkAdd(master), netlink.LinkSetUp(master), withLink(func(l netlink.Link) error {
+			return netlink.LinkSetMaster(l, master)
+		}))
+	}
+}
+
+// tentative adds an address whose duplicate address detection has not ended.
+func tentative(p string) func() error {
+	return func() error { return labtest.AddDetected(lab.Interface, netip.MustParsePrefix(p)) }
+}
+
+// onlyTentative leaves the interface no other address.
+func onlyTentative(p string) func() error {
+	return func() error {
+		return errors.Join(labtest.RemoveAddress(lab.Interface, netip.PrefixFrom(lab.A.Addr4(), 24)),
+			labtest.RemoveAddress(lab.Interface, netip.PrefixFrom(lab.A.Addr6(), 64)), tentative(p)())
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/safchain/ethtool"
 	"github.com/vishvananda/netlink"
@@ -71,6 +72,7 @@ func (x *exam) learn() {
 	}
 	x.nameZones()
 	x.iface, _ = route.ReadInterface(x.link.Attrs().Index) // empty on an error
+	x.awaitAddress()
 	for _, p := range x.iface.Addrs {
 		x.addrs = append(x.addrs, p.Addr())
 	}
@@ -155,6 +157,25 @@ func addresses(l netlink.Link) (all []netip.Addr) {
 		all = append(all, p.Addr())
 	}
 	return all
+}
+
+// tentativeWait is the time for which opening waits for duplicate address detection.
+const tentativeWait = 3 * time.Second
+
+// awaitAddress waits as opening does if the adapter's own address is tentative.
+func (x *exam) awaitAddress() {
+	switch usable := func(a netip.Addr) bool { return !a.IsLinkLocalUnicast() }; {
+	case x.explaining:
+		return
+	case x.kind == ianame.UDP && slices.Contains(x.iface.Tentative, x.addr.WithZone("")):
+		_ = route.AwaitAddress(x.addr, tentativeWait) // the state is read below
+	case x.kind != ianame.UDP && slices.ContainsFunc(x.iface.Tentative, usable) &&
+		!slices.ContainsFunc(x.iface.Addrs, func(p netip.Prefix) bool { return usable(p.Addr()) }):
+		_, _ = xdp.LocalAddr(x.name())
+	default:
+		return
+	}
+	x.iface, _ = route.ReadInterface(x.link.Attrs().Index)
 }
 
 // ownAddress returns the adapter's own address, as the code that opens chooses it. It does not wait for a tentative one.

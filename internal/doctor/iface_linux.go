@@ -147,8 +147,12 @@ func (x *exam) unusable() []Finding {
 	}
 	for _, a := range x.iface.Tentative {
 		if needs(a) {
-			return warning(fmt.Sprintf("%v is tentative: duplicate address detection has not ended", a),
-				"Opening an adapter waits for up to 3 s.", "wait; it ends only while the interface has carrier", "")
+			f := failure(fmt.Sprintf("%v is tentative: duplicate address detection has not ended", a),
+				fmt.Sprintf("Opening an adapter waits for up to %v, and then fails.", tentativeWait), "wait; it ends only while the interface has carrier", "")
+			if x.explaining { // it has not waited
+				f[0].Severity = Warning
+			}
+			return f
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -78,8 +79,9 @@ func (p *probe) port(ctx context.Context, own origin, at netip.AddrPort) {
 }
 
 // again pings with packets of one size alone. It returns the size if one is answered.
-func (p *probe) again(ctx context.Context, own origin, to netip.Addr, size int) (n int) {
-	n, p.arrived, _ = familyOf(to).ping(ctx, own, to, []int{size}) // 0 on an error
+func (p *probe) again(ctx context.Context, own origin, to netip.Addr, size int) int {
+	n, arrived, _ := familyOf(to).ping(ctx, own, to, []int{size}) // 0 on an error
+	p.arrived = cmp.Or(arrived, p.arrived)
 	return n
 }
 

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"time"
 
 	"github.com/vishvananda/netlink"
 
@@ -41,7 +42,22 @@ func AddSecond(l *lab.Lab) error {
 			return errors.Join(netlink.LinkSetIP6AddrGenMode(l, addrGenNone), netlink.LinkSetUp(l))
 		})
 	}
-	return errors.Join(l.Do(lab.A, up), l.Do(lab.B, up))
+	if err := errors.Join(l.Do(lab.A, up), l.Do(lab.B, up)); err != nil {
+		return err
+	}
+	return errors.Join(l.Do(lab.A, awaitSecond), l.Do(lab.B, awaitSecond))
+}
+
+// awaitSecond waits until the kernel sends through the interface. It drops packets until it has handled the carrier, which
+// takes up to a second.
+func awaitSecond() error {
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		l, err := netlink.LinkByName(Second)
+		if err != nil || l.Attrs().OperState == netlink.OperUp {
+			return err
+		}
+	}
+	return fmt.Errorf("labtest: %s has no carrier", Second)
 }
 
 // AddRoute adds a route to one host through an interface, from a source address if that is valid.
