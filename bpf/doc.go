@@ -1,4 +1,4 @@
-// Package bpf redirects one UDP port of a network interface to AF_XDP sockets. It works with packets and queue numbers;
+// Package bpf redirects UDP ports of a network interface to AF_XDP sockets. It works with packets and queue numbers;
 // of a socket it only needs the file descriptor. It is made for package xdp; releases may change its API.
 //
 // The XDP program (steer.c) redirects unfragmented UDP packets for the port to the socket of the queue on which they

@@ -90,7 +90,7 @@ func content(t *testing.T, path string) (n normalized) {
 				fmt.Sprintf("dst %s src %s", ins.Dst, ins.Src))
 		}
 	}
-	for _, name := range []string{steerMapXsks, steerMapCounters, steerMapAddresses} {
+	for _, name := range []string{steerMapXsks, steerMapCounters, steerMapAddresses, steerMapOwners} {
 		m := spec.Maps[name]
 		n.data = append(n.data, fmt.Sprintf("map %s: %s key %d value %d entries %d flags %#x", name, m.Type, m.KeySize, m.ValueSize, m.MaxEntries, m.Flags))
 	}

@@ -5,7 +5,7 @@ package bpf
 import "encoding/binary"
 
 // expectedVerdict is a second implementation of steer.c, written from its rules. The program is configured with
-// testPort, localMAC, any address, and a socket on the queue.
+// testPort, the source ports testSource and 65535, localMAC, any address, and a socket on the queue.
 func expectedVerdict(frame []byte) steerVerdict {
 	if len(frame) < 14 {
 		return steerVerdictPASSED_MALFORMED
@@ -69,7 +69,7 @@ func expectedUDP(datagram []byte, ipPayload int) steerVerdict {
 	if len(datagram) < 8 {
 		return steerVerdictPASSED_MALFORMED
 	}
-	if binary.BigEndian.Uint16(datagram[2:]) != testPort {
+	if dst := binary.BigEndian.Uint16(datagram[2:]); dst != testPort && dst != testSource && dst != 65535 {
 		return steerVerdictPASSED_OTHER
 	}
 	length := int(binary.BigEndian.Uint16(datagram[4:]))

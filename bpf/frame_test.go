@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-const testPort = 17473
+// testPort is the service port, testSource a source port.
+const testPort, testSource = 17473, 40001
 
 var (
 	local4  = netip.MustParseAddr("10.73.0.1")

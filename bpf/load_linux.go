@@ -62,6 +62,9 @@ func loadError(err error) error {
 // xdpHasFrags is BPF_F_XDP_HAS_FRAGS of linux/bpf.h.
 const xdpHasFrags = 1 << 5
 
+// ownerSelf is the owner of a source port in the map of the program. Any value but 0 redirects the port.
+const ownerSelf = uint32(1)
+
 func specFor(o Options, multiBuffer bool) (*ebpf.CollectionSpec, error) {
 	spec, err := loadSteer()
 	if err != nil {
@@ -71,6 +74,10 @@ func specFor(o Options, multiBuffer bool) (*ebpf.CollectionSpec, error) {
 	for _, a := range o.Addresses {
 		to := spec.Maps[steerMapAddresses]
 		to.Contents = append(to.Contents, ebpf.MapKV{Key: a.As16(), Value: uint8(1)})
+	}
+	for _, port := range o.Sources {
+		to := spec.Maps[steerMapOwners]
+		to.Contents = append(to.Contents, ebpf.MapKV{Key: uint32(port), Value: ownerSelf})
 	}
 	program := spec.Programs[steerProgDatxdpSteer]
 	program.Flags &^= xdpHasFrags

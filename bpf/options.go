@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 )
 
 // Mode is the place in the receive path where the program runs.
@@ -44,6 +45,8 @@ type Options struct {
 	Interface string
 	// Port is the UDP destination port to redirect.
 	Port uint16
+	// Sources are further UDP destination ports to redirect: those from which packets leave, and to which answers come.
+	Sources []uint16
 	// Addresses are the destination addresses to redirect, at most [MaxAddresses]. The first of them costs least. An empty
 	// list means every address; on a host that forwards packets this includes packets for other hosts.
 	// [Steer.SetAddresses] changes the list, unless it is empty.
@@ -64,6 +67,9 @@ func (o Options) validate() error {
 	}
 	if o.Port == 0 {
 		errs = append(errs, errors.New("bpf: options: Port is 0"))
+	}
+	if slices.Contains(o.Sources, 0) {
+		errs = append(errs, errors.New("bpf: options: a port of Sources is 0"))
 	}
 	errs = append(errs, validateAddresses(o.Addresses))
 	if o.Queues < 1 || o.Queues > maxQueues {

@@ -22,7 +22,7 @@ const (
 )
 
 func testOptions() Options {
-	return Options{Interface: "none", Port: testPort, MAC: localMAC, Queues: 1}
+	return Options{Interface: "none", Port: testPort, Sources: []uint16{testSource, 65535}, MAC: localMAC, Queues: 1}
 }
 
 // program is the loaded program, not attached to an interface. Tests run it with BPF_PROG_TEST_RUN.

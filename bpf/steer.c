@@ -2,7 +2,7 @@
 
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-3-Clause)
 /*
- * Redirects one UDP port to AF_XDP sockets, one per receive queue. All other frames, and all unusual
+ * Redirects the UDP ports of one adapter to AF_XDP sockets, one per receive queue. All other frames, and all unusual
  * ones, pass to the kernel. This program never drops a frame.
  */
 #include "headers/bpf.h"

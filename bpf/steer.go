@@ -14,7 +14,7 @@ import (
 	"github.com/datxdp/datxdp/internal/exclusive"
 )
 
-// Steer is an attached program that redirects one UDP port of one interface to AF_XDP sockets. Any goroutine may call
+// Steer is an attached program that redirects UDP ports of one interface to AF_XDP sockets. Any goroutine may call
 // its methods.
 type Steer struct {
 	objs    *steerObjects

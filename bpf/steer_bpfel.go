@@ -36,6 +36,7 @@ const (
 const (
 	steerMapAddresses    = "addresses"
 	steerMapCounters     = "counters"
+	steerMapOwners       = "owners"
 	steerMapXsks         = "xsks"
 	steerProgDatxdpSteer = "datxdp_steer"
 	steerVarAnyAddress   = "any_address"
@@ -96,6 +97,7 @@ type steerProgramSpecs struct {
 type steerMapSpecs struct {
 	Addresses *ebpf.MapSpec `ebpf:"addresses"`
 	Counters  *ebpf.MapSpec `ebpf:"counters"`
+	Owners    *ebpf.MapSpec `ebpf:"owners"`
 	Xsks      *ebpf.MapSpec `ebpf:"xsks"`
 }
 
@@ -132,6 +134,7 @@ func (o *steerObjects) Close() error {
 type steerMaps struct {
 	Addresses *ebpf.Map `ebpf:"addresses"`
 	Counters  *ebpf.Map `ebpf:"counters"`
+	Owners    *ebpf.Map `ebpf:"owners"`
 	Xsks      *ebpf.Map `ebpf:"xsks"`
 }
 
@@ -139,6 +142,7 @@ func (m *steerMaps) Close() error {
 	return _SteerClose(
 		m.Addresses,
 		m.Counters,
+		m.Owners,
 		m.Xsks,
 	)
 }

@@ -72,6 +72,16 @@ func verdictCases() []verdictCase {
 		{"v6 no next header", put8(frame6(100), offIP6Next, 59), other},
 		{"v4 other port", put16(frame4(100), offUDP4+offUDPDst, testPort+1), other},
 		{"v6 other port", put16(frame6(100), offUDP6+offUDPDst, testPort+1), other},
+		{"v4 source port", put16(frame4(100), offUDP4+offUDPDst, testSource), redirected},
+		{"v6 source port", put16(frame6(100), offUDP6+offUDPDst, testSource), redirected},
+		{"v4 highest source port", put16(frame4(100), offUDP4+offUDPDst, 65535), redirected},
+		{"v4 beside a source port", put16(frame4(100), offUDP4+offUDPDst, testSource+1), other},
+		{"v6 beside a source port", put16(frame6(100), offUDP6+offUDPDst, testSource-1), other},
+		{"v4 port 0", put16(frame4(100), offUDP4+offUDPDst, 0), other},
+		{"v4 source port in other byte order", put16(frame4(100), offUDP4+offUDPDst, testSource>>8|testSource<<8&0xffff), other},
+		{"v4 source port over TCP", put8(put16(frame4(100), offUDP4+offUDPDst, testSource), offIP4Proto, 6), other},
+		{"v4 source port, MAC of another", put8(put16(frame4(100), offUDP4+offUDPDst, testSource), 5, 2), other},
+		{"v4 source port, UDP length over IP", put16(put16(frame4(100), offUDP4+offUDPDst, testSource), offUDP4+offUDPLength, 109), malformed},
 		{"v4 port in other byte order", put16(frame4(100), offUDP4+offUDPDst, testPort>>8|testPort<<8&0xffff), other},
 		{"v4 port as source", put16(put16(frame4(100), offUDP4, testPort), offUDP4+offUDPDst, 53), other},
 
@@ -237,6 +247,13 @@ func randomFrame(rng *rand.Rand) []byte {
 		for i := range frame {
 			frame[i] = byte(rng.Uint32())
 		}
+	}
+	if rng.IntN(4) == 0 {
+		offset := offUDP4
+		if frame[offEtherType] == 0x86 {
+			offset = offUDP6
+		}
+		put16(frame, offset+offUDPDst, []uint16{testSource, testSource + 1, 65535}[rng.IntN(3)])
 	}
 	if rng.IntN(4) == 0 {
 		frame = tag(frame, []uint16{0x8100, 0x88a8}[rng.IntN(2)])

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-3-Clause) */
 /*
- * Decides which frames are for this host's datxdp port. A program that includes this file gets the constants and the
- * map of addresses, which its loader sets.
+ * Decides which frames are for the UDP ports of datxdp on this host. A program that includes this file gets the
+ * constants and the maps of addresses and ports, which its loader sets.
  */
 #ifndef DATXDP_CLASSIFY_H
 #define DATXDP_CLASSIFY_H
@@ -45,12 +45,24 @@ struct {
 	__uint(max_entries, MAX_ADDRESSES);
 } addresses SEC(".maps");
 
-/* A frame and the position of the parser in it. */
+/*
+ * The owner of each UDP port of this host but the service port, which comes first. 0: the port is not ours. The loader
+ * enters the source ports that it has reserved in the kernel.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__type(key, __u32);
+	__type(value, __u32);
+	__uint(max_entries, 1 << 16);
+} owners SEC(".maps");
+
+/* A frame, the position of the parser in it, and what the parser has found. */
 struct cursor {
 	struct xdp_md *ctx;
 	void *next;
 	void *end; /* of the linear part, which holds all headers */
 	__u32 taken;
+	__u32 owner; /* of the destination port; 0: it is the service port */
 };
 
 /*
@@ -115,6 +127,20 @@ static __always_inline int is_local6(const __u32 *dst)
 	return (any_address || dst[0] || dst[1]) && is_local(&a);
 }
 
+/* Returns whether a UDP port in host byte order is ours, and sets its owner. */
+static __always_inline int is_ours(struct cursor *c, __u32 dst)
+{
+	const __u32 *owner;
+
+	if (dst == port)
+		return 1;
+	owner = bpf_map_lookup_elem(&owners, &dst);
+	if (!owner)
+		return 0;
+	c->owner = *owner;
+	return c->owner != 0;
+}
+
 /* ip_payload is the payload length in bytes that the IP header gives. */
 static __always_inline enum verdict classify_udp(struct cursor *c, __u32 ip_payload)
 {
@@ -123,7 +149,7 @@ static __always_inline enum verdict classify_udp(struct cursor *c, __u32 ip_payl
 
 	if (!TAKE(c, udp))
 		return PASSED_MALFORMED;
-	if (NTOHS(udp->dst) != port)
+	if (!is_ours(c, NTOHS(udp->dst)))
 		return PASSED_OTHER;
 	len = NTOHS(udp->len);
 	if (len < sizeof(*udp) || len > ip_payload || !has(c, ip_payload - sizeof(*udp)))
