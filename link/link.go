@@ -12,7 +12,8 @@ type Path uint32
 
 // PathReply sends the frames of a received packet back to the sender of the packet. The first frame must come from
 // Recv, and its Data must still begin at the same byte. The link reverses the packet's own headers, so an answer to an
-// unknown peer needs no state. Buf.Port of the first frame is the destination UDP port of the answer.
+// unknown peer needs no state. It leaves from the address and port to which the packet was sent. Buf.Port of the first
+// frame is the destination UDP port of the answer.
 const PathReply Path = 0
 
 // Flags are the properties of one Buf.
@@ -65,7 +66,9 @@ type Caps struct {
 	RxWindow int
 	// TxFrames is the largest number of frames that are allocated or in transmission at one time.
 	TxFrames int
-	// SourcePort: packets leave from the UDP port of Local. Otherwise the link chooses a source port for each path.
+	// SourcePort: the link receives at the UDP port from which a packet leaves, whether that is the port of Local or one
+	// that the link has chosen for a path. So the peer may answer to the source port of a packet, and both directions of
+	// a connection use the same two ports. Without SourcePort, peers answer to the port of Local.
 	SourcePort bool
 	// Memory is memory from which the link can send without a copy. It consists of blocks of Block bytes. The link
 	// reads a block until the packet has left. Memory is nil if the link cannot do this.
@@ -167,14 +170,15 @@ type Link interface {
 	// Local returns the address and port that this link receives on.
 	Local() netip.AddrPort
 
-	// Resolve creates a path to an address. All packets of a path have the same source port. If the link can choose the
-	// port, it derives it from entropy, because RSS and ECMP hash on the port. Resolve does not wait for the neighbour
+	// Resolve creates a path to an address. All packets of a path have the same source port. If the link has several
+	// ports, entropy chooses one, because RSS and ECMP hash on the port. Resolve does not wait for the neighbour
 	// (ARP, NDP). Packets sent before the neighbour is known are dropped and counted. Resolve may wait a short time for
 	// the operating system's route.
 	Resolve(to netip.AddrPort, entropy uint16) (Path, error)
 
-	// ResolveFrom is like Resolve, but packets of the path leave from the given address of this host, if the link
-	// receives on that address. A peer ignores packets from another address than the one that it sent to. If the link
+	// ResolveFrom is Resolve for answers to a peer: packets of the path leave from the port of Local, at which the peer has
+	// called, and from the given address of this host, if the link receives on that address. A peer ignores packets from
+	// another address than the one that it sent to, and firewalls and NAT pass only answers from the port that was called. If the link
 	// receives on that address, ResolveFrom does not wait, because an attacker can cause calls by connecting: it uses the
 	// route that is known.
 	ResolveFrom(from netip.Addr, to netip.AddrPort, entropy uint16) (Path, error)

@@ -14,7 +14,7 @@ import (
 )
 
 // Device is an open interface. It has an XDP program, and one Socket for each receive queue. The program redirects the
-// packets of one UDP port to the socket of the queue on which they arrive. Any goroutine may call every method. Close
+// packets of one UDP port, and of the device's source ports, to the socket of the queue on which they arrive. Any goroutine may call every method. Close
 // must come after the owner of each socket has made its last call.
 type Device struct {
 	name        string
@@ -24,6 +24,7 @@ type Device struct {
 	addedQueues int // receive queues that the driver created when the program was attached
 	routes      *route.Table
 	guards      guards
+	sources     sourcePorts
 	steer       *bpf.Steer
 	refused     error // why Auto did not get a faster mode
 	asked       Mode
@@ -155,7 +156,8 @@ func (d *Device) attach(h *host, o *Options) (queues int, err error) {
 		return 0, err
 	}
 	d.steer, err = bpf.Attach(bpf.Options{
-		Ifindex: d.ifindex, Interface: d.name, Port: o.Port, MAC: h.mac, Addresses: h.served.now.Load().addrs, Queues: before.most(), Mode: attachMode(o.Mode),
+		Ifindex: d.ifindex, Interface: d.name, Port: o.Port, Sources: h.sources, MAC: h.mac, Addresses: h.served.now.Load().addrs,
+		Queues: before.most(), Mode: attachMode(o.Mode),
 	})
 	if err != nil {
 		return 0, explainAttach(d.name, h.mtu, err)
@@ -317,7 +319,7 @@ func (d *Device) Stop() error {
 	if d.nic != nil {
 		errs = append(errs, d.nic.Close())
 	}
-	errs = append(errs, d.guards.close())
+	errs = append(errs, d.guards.close(), d.sources.close())
 	return errors.Join(errs...)
 }
 

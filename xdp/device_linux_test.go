@@ -304,12 +304,16 @@ func TestNoAllocation(t *testing.T) {
 }
 
 // A device uses the route that rules select for its address, as it does for a second NIC with a table of its own, or for
-// the ports.
+// the ports. Answers go to the source port of the packet, so a rule about the destination port is for one direction.
 func TestRouteByRule(t *testing.T) {
-	for name, set := range map[string]func(own netip.Addr) error{
-		"source":           func(own netip.Addr) error { return labtest.RouteBySource(lab.Interface, own) },
-		"source port":      func(own netip.Addr) error { return labtest.RouteByPort(lab.Interface, own.Is6(), DefaultPort, 0) },
-		"destination port": func(own netip.Addr) error { return labtest.RouteByPort(lab.Interface, own.Is6(), 0, DefaultPort) },
+	port := func(from, to uint16) func(netip.Addr) error {
+		return func(own netip.Addr) error { return labtest.RouteByPort(lab.Interface, own.Is6(), from, to) }
+	}
+	source := func(own netip.Addr) error { return labtest.RouteBySource(lab.Interface, own) }
+	for name, set := range map[string][2]func(own netip.Addr) error{
+		"source":           {source, source},
+		"source port":      {port(DefaultPort, 0), port(DefaultPort, 0)},
+		"destination port": {port(0, DefaultPort), port(DefaultPort, 0)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, own := range []func(lab.Side) netip.Addr{lab.Side.Addr4, lab.Side.Addr6} {
@@ -319,7 +323,7 @@ func TestRouteByRule(t *testing.T) {
 	}
 }
 
-func exchangeByRule(t *testing.T, own func(lab.Side) netip.Addr, set func(netip.Addr) error) {
+func exchangeByRule(t *testing.T, own func(lab.Side) netip.Addr, set [2]func(netip.Addr) error) {
 	t.Helper()
 	l := newLab(t, 1500, 1)
 	var ends [2]*Device
@@ -328,7 +332,7 @@ func exchangeByRule(t *testing.T, own func(lab.Side) netip.Addr, set func(netip.
 		o.Addr = own(side)
 		onSide(t, l, side, func() error {
 			linkLocal := netip.MustParsePrefix(fmt.Sprintf("fe80::%d/64", side+1)) // from which the kernel solicits neighbours
-			return errors.Join(labtest.AddAddress(lab.Interface, linkLocal), set(o.Addr))
+			return errors.Join(labtest.AddAddress(lab.Interface, linkLocal), set[side](o.Addr))
 		})
 		ends[side] = openDevice(t, l, side, o)
 	}

@@ -7,13 +7,22 @@ import (
 
 // host is the identity of the interface: its addresses, and how packets reach other hosts.
 type host struct {
-	mac    [6]byte
-	local  netip.AddrPort
-	pinned bool         // the opener has named the address of local
-	served *servedAddrs // the addresses of the interface; local comes first
-	mtu    int
-	router router
-	memory memory // the consumers' memory; nil if there is none
+	mac     [6]byte
+	local   netip.AddrPort
+	pinned  bool         // the opener has named the address of local
+	sources []uint16     // ports from which packets leave to other hosts, a power of two of them; nil: that of local
+	served  *servedAddrs // the addresses of the interface; local comes first
+	mtu     int
+	router  router
+	memory  memory // the consumers' memory; nil if there is none
+}
+
+// sourcePort chooses the source port of a path.
+func (h *host) sourcePort(entropy uint16) uint16 {
+	if len(h.sources) == 0 {
+		return h.local.Port()
+	}
+	return h.sources[int(entropy)&(len(h.sources)-1)]
 }
 
 func (h *host) owns(a netip.Addr) bool { return h.served.now.Load().owns(a) }

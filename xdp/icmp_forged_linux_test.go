@@ -39,7 +39,7 @@ func TestForgedTooBig(t *testing.T) {
 			port uint16
 			mtu  int
 		}{
-			{o.Port, 1300}, {entropyPort(1), 1300}, {other.LocalAddr().(*net.UDPAddr).AddrPort().Port(), believed},
+			{o.Port, 1300}, {s.sourcePort(1), 1300}, {other.LocalAddr().(*net.UDPAddr).AddrPort().Port(), believed},
 		} {
 			onSide(t, l, lab.B, func() error {
 				return labtest.ForgeTooBig(netip.AddrPortFrom(s.Local().Addr(), forged.port), to, forged.mtu)

@@ -21,8 +21,6 @@ const (
 	icmpQueue = 64 << 10
 	// maxRefused is the capacity of the report queue of a socket; a power of two.
 	maxRefused = 16
-	// entropyPorts is the lowest source port that Resolve gives to a path; the highest is 65535.
-	entropyPorts = 0xc000
 )
 
 // unreachable4 and unreachable6 are the ICMP types of destination unreachable. icmpHeader is the size in bytes of the ICMP
@@ -34,8 +32,8 @@ const (
 )
 
 // icmpWatch reads the messages ICMP destination unreachable. A peer's kernel sends one when no program there has opened
-// the destination port, and a router when it cannot forward a packet. Packets that leave over AF_XDP belong to no kernel socket, so only a raw socket receives ICMP
-// messages about them. The XDP program passes these messages to the kernel.
+// the destination port, and a router when it cannot forward a packet. Packets that leave over AF_XDP belong to no kernel
+// socket, so only a raw socket receives ICMP messages about them. The XDP program passes these messages to the kernel.
 type icmpWatch struct {
 	files []*os.File
 	done  sync.WaitGroup
@@ -48,7 +46,7 @@ type icmpWatch struct {
 func watchICMP(ifname string, h *host, sockets []*Socket) *icmpWatch {
 	w := &icmpWatch{}
 	for _, family := range []int{unix.AF_INET, unix.AF_INET6} {
-		f, err := openICMP(family, ifname, h.local.Port())
+		f, err := openICMP(family, ifname, append([]uint16{h.local.Port()}, h.sources...))
 		if err != nil {
 			continue
 		}
@@ -74,10 +72,10 @@ func (w *icmpWatch) close() {
 }
 
 // openICMP opens a raw socket that receives the messages about our packets, from one interface.
-func openICMP(family int, ifname string, port uint16) (*os.File, error) {
-	protocol, filter := unix.IPPROTO_ICMP, filter4(port)
+func openICMP(family int, ifname string, ports []uint16) (*os.File, error) {
+	protocol, filter := unix.IPPROTO_ICMP, filter4(ports)
 	if family == unix.AF_INET6 {
-		protocol, filter = unix.IPPROTO_ICMPV6, filter6(port)
+		protocol, filter = unix.IPPROTO_ICMPV6, filter6(ports)
 	}
 	fd, err := unix.Socket(family, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, protocol)
 	if err != nil {
@@ -121,11 +119,10 @@ func readICMP(f *os.File, parse func([]byte, *link.Report) (from netip.AddrPort,
 }
 
 // filter4 returns a classic BPF program that passes destination unreachable messages about our UDP packets. Each message
-// quotes the packet that did not arrive. This packet is ours if its source port is the device's port. It may also be
-// ours if its source port is not below entropyPorts, because the device sends from those ports too. A raw IPv4 socket
+// quotes the packet that did not arrive. This packet is ours if its source port is one of the device's. A raw IPv4 socket
 // delivers a message with its IP header, so the program skips this header first.
-func filter4(port uint16) []unix.SockFilter {
-	return filter(port, []unix.SockFilter{
+func filter4(ports []uint16) []unix.SockFilter {
+	return filter(ports, []unix.SockFilter{
 		{Code: unix.BPF_LDX | unix.BPF_B | unix.BPF_MSH, K: 0}, // X: size of the IP header
 		{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_IND, K: 0},
 		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unreachable4, Jf: reject},
@@ -141,8 +138,8 @@ func filter4(port uint16) []unix.SockFilter {
 }
 
 // filter6 is filter4 for a raw IPv6 socket, which delivers packets without their IP header.
-func filter6(port uint16) []unix.SockFilter {
-	return filter(port, []unix.SockFilter{
+func filter6(ports []uint16) []unix.SockFilter {
+	return filter(ports, []unix.SockFilter{
 		{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: 0},
 		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unreachable6, Jf: reject},
 		{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: icmpHeader + v6Next},
@@ -151,19 +148,22 @@ func filter6(port uint16) []unix.SockFilter {
 	})
 }
 
-// reject is a placeholder for a jump to the end of the program.
+// reject is a placeholder for a jump to the instruction that drops the message.
 const reject = 0xff
 
-// filter appends the check of the source port, which head has loaded, and resolves the jumps to reject.
-func filter(port uint16, head []unix.SockFilter) []unix.SockFilter {
-	all := append(head,
-		unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: uint32(port), Jt: 1},
-		unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, K: entropyPorts, Jf: 1},
-		unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: 1<<16 - 1},
-		unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: 0})
+// filter appends the check of the source port, which head has loaded, and resolves the jumps to reject: to the last but
+// one instruction.
+func filter(ports []uint16, head []unix.SockFilter) []unix.SockFilter {
+	all := head
+	for i, port := range ports {
+		all = append(all, unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: uint32(port), Jt: uint8(len(ports) - i)})
+	}
+	all = append(all,
+		unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: 0},
+		unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: 1<<16 - 1})
 	for i := range all {
 		if all[i].Jf == reject {
-			all[i].Jf = uint8(len(all) - 1 - (i + 1))
+			all[i].Jf = uint8(len(all) - 2 - (i + 1))
 		}
 	}
 	return all

@@ -30,7 +30,7 @@ func (d *Device) identify(o *Options) (h host, err error) {
 		router: routes{d.routes}}, nil
 }
 
-// takePorts binds the guards of all addresses. An address whose port another program has is not served, unless it is the
+// takePorts reserves the source ports and binds the guards of all addresses. An address whose port another program has is not served, unless it is the
 // device's own: then the device cannot be opened.
 func (d *Device) takePorts(h *host) error {
 	own, err := openGuard(h.local, d.ifindex)
@@ -42,6 +42,10 @@ func (d *Device) takePorts(h *host) error {
 	}
 	d.guards.add(own)
 	d.served.now.Store(d.guards.guard(d.served.now.Load(), h.local.Port(), d.ifindex))
+	if err := d.sources.reserve(sourcePortCount); err != nil {
+		return fmt.Errorf("xdp: %s: %w", d.name, err)
+	}
+	h.sources = d.sources.numbers
 	return nil
 }
 

@@ -21,15 +21,19 @@ func (s *Socket) Caps() link.Caps {
 	return c
 }
 
-// Resolve implements link.Link. It derives the path's source port from entropy, within the dynamic port range of IANA
-// (RFC 6335 §6).
+// Resolve implements link.Link. Entropy chooses one of the device's source ports.
 func (s *Socket) Resolve(to netip.AddrPort, entropy uint16) (link.Path, error) {
-	return s.ResolveFrom(netip.Addr{}, to, entropy)
+	return s.add(netip.Addr{}, to, s.sourcePort(entropy))
 }
 
 // ResolveFrom implements link.Link. If from is an address of the device, it makes no system call.
-func (s *Socket) ResolveFrom(from netip.Addr, to netip.AddrPort, entropy uint16) (link.Path, error) {
-	p, err := s.resolve(from, netip.AddrPortFrom(to.Addr().Unmap(), to.Port()), entropyPort(entropy))
+func (s *Socket) ResolveFrom(from netip.Addr, to netip.AddrPort, _ uint16) (link.Path, error) {
+	return s.add(from, to, s.local.Port())
+}
+
+// add resolves a path and adds it to the table.
+func (s *Socket) add(from netip.Addr, to netip.AddrPort, port uint16) (link.Path, error) {
+	p, err := s.resolve(from, netip.AddrPortFrom(to.Addr().Unmap(), to.Port()), port)
 	if err != nil {
 		return 0, err
 	}
@@ -41,8 +45,7 @@ func (s *Socket) ResolveFrom(from netip.Addr, to netip.AddrPort, entropy uint16)
 	return id, nil
 }
 
-func entropyPort(entropy uint16) uint16 { return 0xc000 | entropy&0x3fff }
-
+// resolve makes a path. Packets to this host leave from the service port, at which this host receives them.
 func (s *Socket) resolve(from netip.Addr, to netip.AddrPort, port uint16) (*path, error) {
 	if why := s.ended.Load(); why != nil {
 		return nil, *why
@@ -51,7 +54,7 @@ func (s *Socket) resolve(from netip.Addr, to netip.AddrPort, port uint16) (*path
 		return nil, fmt.Errorf("xdp: %v: not a valid peer address: %w", to, link.ErrUnreachable)
 	}
 	if s.owns(to.Addr()) && to.Port() == s.local.Port() {
-		return newPath(s.mac, netip.AddrPortFrom(to.Addr(), port), to, nil)
+		return newPath(s.mac, to, to, nil)
 	}
 	if s.router.Local(s.at(netip.Addr{}), to) {
 		return s.resolveLocal(from, to)

@@ -43,6 +43,11 @@ const (
 	// maxSegments is the kernel's limit of frames in a packet sent in copy mode, MAX_SKB_FRAGS+1.
 	maxSegments = 18
 
+	// sourcePortCount is the number of source ports of a device, a power of two. By them the NICs of both ends spread
+	// connections over queues. Each costs a descriptor and 20 us at Open. 16 ports spread over 2, 4 and 8 queues reach
+	// 2.0, 4.0 and 7.1 of them on average if the hash is random; 8 ports reach 5.3 of 8.
+	sourcePortCount = 16
+
 	// loopFrames is the largest number of frames that a socket has sent to itself and not yet received.
 	loopFrames = 256
 	// mailSlots is the number of packets from other programs of this host that wait for the owner. guardBuffer is the size

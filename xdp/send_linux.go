@@ -155,19 +155,17 @@ func (s *Socket) sendReply(packet []link.Buf, size int, queued uint32, sent *tal
 
 // replyTo returns the destination of the answer to a received packet.
 func (s *Socket) replyTo(b *link.Buf) netip.AddrPort {
-	port := b.Port
-	if port == 0 {
-		port = s.local.Port()
+	from := s.Source(b)
+	if b.Port == 0 {
+		return from
 	}
-	return netip.AddrPortFrom(s.Source(b).Addr(), port)
+	return netip.AddrPortFrom(from.Addr(), b.Port)
 }
 
 // reverseHeaders turns the headers of a received packet into those of its answer. mac is the new destination MAC
-// address. port is the new destination port; 0 means our own port. size is the length of the payload in bytes.
+// address. port is the new destination port; 0 means the packet's source port, and without that there is no answer. The answer leaves from the port to which the
+// packet was sent, so both are one flow to a NAT or a firewall. size is the length of the payload in bytes.
 func (s *Socket) reverseHeaders(headers []byte, mac [6]byte, size int, port uint16) (layout, bool) {
-	if port == 0 {
-		port = s.local.Port()
-	}
 	l, ok := parse(headers, 1<<16+ethSize+vlanSize)
 	if !ok {
 		return l, false
@@ -176,7 +174,14 @@ func (s *Socket) reverseHeaders(headers []byte, mac [6]byte, size int, port uint
 	copy(headers[ethSrc:ethSrc+6], s.mac[:])
 	ip := headers[l.ip:]
 	udp := ip[l.payload-udpSize-l.ip:]
-	be.PutUint16(udp[udpSrc:], s.local.Port())
+	src, dst := be.Uint16(udp[udpSrc:]), be.Uint16(udp[udpDst:])
+	if port == 0 {
+		port = src
+	}
+	if port == 0 {
+		return l, false
+	}
+	be.PutUint16(udp[udpSrc:], dst)
 	be.PutUint16(udp[udpDst:], port)
 	if l.v6 {
 		var was [16]byte
@@ -188,9 +193,9 @@ func (s *Socket) reverseHeaders(headers []byte, mac [6]byte, size int, port uint
 		fill6(ip, size)
 		return l, true
 	}
-	src, dst := be.Uint32(ip[v4Src:]), be.Uint32(ip[v4Dst:])
-	be.PutUint32(ip[v4Src:], dst)
-	be.PutUint32(ip[v4Dst:], src)
+	from, to := be.Uint32(ip[v4Src:]), be.Uint32(ip[v4Dst:])
+	be.PutUint32(ip[v4Src:], to)
+	be.PutUint32(ip[v4Dst:], from)
 	ip[v4TTL], ip[v4TOS], ip[v4Fragment] = hops, ip[v4TOS]&^ecnMask|ecnCapable, dontFragment
 	fill4(ip, len(ip)-len(udp), size)
 	return l, true

@@ -19,7 +19,7 @@ func TestReply(t *testing.T) {
 	bufs := make([]link.Buf, maxSegments)
 	for i, v6 := range []bool{false, true} {
 		for j, vlan := range []bool{false, true} {
-			port, wantPort := uint16(0), uint16(DefaultPort)
+			port, wantPort := uint16(0), uint16(49152) // the packet's source port
 			if i == j {
 				port, wantPort = 4000, 4000
 			}
@@ -60,6 +60,9 @@ func TestReply(t *testing.T) {
 			}
 			if got := be.Uint16(out[l.payload-udpSize+udpDst:]); got != wantPort {
 				t.Errorf("to port %d, want %d", got, wantPort)
+			}
+			if got := be.Uint16(out[l.payload-udpSize+udpSrc:]); got != DefaultPort {
+				t.Errorf("from port %d, to which the packet was not sent", got)
 			}
 			sumOver := out[ip : ip+v4Size]
 			base := uint64(0)

@@ -303,12 +303,13 @@ func (s *Socket) tune(o *Options) {
 // describe returns the Caps of the socket.
 func (s *Socket) describe(o *Options, asked Mode) link.Caps {
 	c := link.Caps{
-		FrameSize: o.FrameSize - headRoom,
-		Segments:  1,
-		RxFrames:  o.ownerFrames(),
-		TxFrames:  o.TxRing,
-		Mode:      string(Copy),
-		HostDelay: hostDelayCopy,
+		SourcePort: true,
+		FrameSize:  o.FrameSize - headRoom,
+		Segments:   1,
+		RxFrames:   o.ownerFrames(),
+		TxFrames:   o.TxRing,
+		Mode:       string(Copy),
+		HostDelay:  hostDelayCopy,
 	}
 	if s.sg {
 		c.Segments = maxSegments
