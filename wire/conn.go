@@ -284,7 +284,10 @@ func (c *Conn) attach(e *Engine, path link.Path, s CompletionQueues, now Time) e
 // hello returns the Hello of this side for a handshake packet.
 func (c *Conn) hello(private []byte) proto.Hello {
 	hi := proto.Hello{CID: c.cid, Tag: c.tag, MTU: uint32(c.eng.maxPacket), Window: c.eng.rxWindow,
-		ReadIn: c.readIn, ReadOut: c.readOut, UDPPort: c.eng.udpPort, Private: private}
+		ReadIn: c.readIn, ReadOut: c.readOut, Private: private}
+	if c.eng.portFlag == 0 { // the source port of a packet does not name the port, which NAT could not translate in the Hello
+		hi.UDPPort = c.eng.udpPort
+	}
 	if c.eng.caps.NoGroups {
 		hi.Capabilities |= proto.NoGroups
 	}

@@ -37,10 +37,10 @@ func TestSecureHandshake(t *testing.T) {
 				t.Error("the handshake is kept")
 			}
 			connects, head := ofType(m.sent, proto.Connect), len(helloIn(t, m.offers()[0]).Noise)
-			if len(connects) != 2 || len(connects[1]) != 32+52+4+2+head+n+16+4 || len(connects[0]) != 32+52+4+4 {
+			if len(connects) != 2 || len(connects[1]) != 32+52+2+head+n+16+4 || len(connects[0]) != 32+52+4 {
 				t.Errorf("%d Connects; option of %d bytes", len(connects), head)
 			}
-			if got := ofType(m.answer, proto.Accept); len(got) != 1 || len(got[0]) != 32+52+2+37+32+52+4+n+16+4 {
+			if got := ofType(m.answer, proto.Accept); len(got) != 1 || len(got[0]) != 32+52+2+37+32+52+n+16+4 {
 				t.Errorf("%d Accepts", len(got))
 			}
 			for _, b := range slices.Concat(m.sent, m.answer) {

@@ -13,13 +13,14 @@ func (e *Engine) handleOtherVersion(bufs []link.Buf) (kept bool) {
 	e.stats.BadPackets++
 	var h proto.Header
 	b := bufs[0].Data
-	asked, ok := proto.Foreign(b, &h)
+	asked, flags, ok := proto.Foreign(b, &h)
 	if !ok || !e.mayReply(bufs) {
 		return false
 	}
+	port := e.portOf(&proto.Header{Flags: flags}, &proto.Hello{}, e.link.Source(&bufs[0]))
 	h.TS = e.now.Stamp()
 	h.Put(b)
-	e.replyInFrame(bufs, e.udpPort, proto.PutVersions(b, b[proto.HeaderSize:], asked))
+	e.replyInFrame(bufs, port, proto.PutVersions(b, b[proto.HeaderSize:], asked))
 	return true
 }
 

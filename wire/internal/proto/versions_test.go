@@ -41,10 +41,12 @@ func foreignConnect(version byte) []byte {
 func TestForeign(t *testing.T) {
 	for _, version := range []byte{0, 1, 3, 15} {
 		h := Header{Flags: 1, Echo: 2} // Foreign must overwrite all fields
-		got, ok := Foreign(foreignConnect(version), &h)
+		b := foreignConnect(version)
+		b[offFlags] = byte(SourcePort)
+		got, flags, ok := Foreign(b, &h)
 		want := Header{Type: Versions, CID: 0x05060708, Ack: 0x01020304, Tag: 0x090a0b0c}
-		if !ok || got != version || h != want {
-			t.Errorf("version %d: %d, %v, %+v", version, got, ok, h)
+		if !ok || got != version || flags != SourcePort || h != want {
+			t.Errorf("version %d: %d, flags %#x, %v, %+v", version, got, flags, ok, h)
 		}
 	}
 	for name, b := range map[string][]byte{
@@ -56,7 +58,7 @@ func TestForeign(t *testing.T) {
 		"a type of no packet": append([]byte{3<<4 | 15}, foreignConnect(3)[1:]...),
 	} {
 		h := Header{PSN: 5}
-		if _, ok := Foreign(b, &h); ok || h != (Header{PSN: 5}) {
+		if _, _, ok := Foreign(b, &h); ok || h != (Header{PSN: 5}) {
 			t.Errorf("%s: %v, %+v", name, ok, h)
 		}
 	}
@@ -65,7 +67,7 @@ func TestForeign(t *testing.T) {
 func TestPutVersions(t *testing.T) {
 	b := foreignConnect(3)
 	var h Header
-	asked, _ := Foreign(b, &h)
+	asked, _, _ := Foreign(b, &h)
 	h.Put(b)
 	n := PutVersions(b, b[HeaderSize:], asked)
 	if n != 1 || b[HeaderSize] != Version || b[0] != 3<<4|byte(Versions) {
@@ -82,7 +84,7 @@ func FuzzForeign(f *testing.F) {
 	f.Add(foreignConnect(Version))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var h Header
-		asked, ok := Foreign(slices.Clip(b), &h)
+		asked, _, ok := Foreign(slices.Clip(b), &h)
 		if !ok {
 			return
 		}
@@ -95,7 +97,7 @@ func FuzzForeign(f *testing.F) {
 		if n := PutVersions(out, out[HeaderSize:], asked); HeaderSize+n+TrailerSize > len(b) {
 			t.Fatalf("the answer to %d bytes has %d", len(b), HeaderSize+n+TrailerSize)
 		}
-		if _, again := Foreign(out, &h); again {
+		if _, _, again := Foreign(out, &h); again {
 			t.Fatalf("the answer % x is answered", out)
 		}
 	})
