@@ -143,3 +143,6 @@ func DetachProgram(name string) error {
 	}
 	return errors.Join(fmt.Errorf("labtest: no bpf_link of program %d on %s", id, name), all.Err())
 }
+
+// SetUp takes an interface up.
+func SetUp(name string) error { return onLink(name, netlink.LinkSetUp) }

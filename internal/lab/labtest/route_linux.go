@@ -73,3 +73,11 @@ func RefuseByRoute(to netip.Prefix, kind int) error {
 func networkOf(p netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }
+
+// AddDefaultRoute makes a router the next hop to every other network of its family.
+func AddDefaultRoute(name string, router netip.Addr) error {
+	return onLink(name, func(l netlink.Link) error {
+		all := &net.IPNet{IP: make(net.IP, router.BitLen()/8), Mask: net.CIDRMask(0, router.BitLen())}
+		return netlink.RouteReplace(&netlink.Route{LinkIndex: l.Attrs().Index, Dst: all, Gw: router.AsSlice()})
+	})
+}
