@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -164,4 +165,53 @@ func TestReservedPortTakesNothing(t *testing.T) {
 		}
 		return err
 	})
+}
+
+// Anybody can send to a source port. Such a packet is received like one to the service port, and an answer to it leaves
+// from that port, so a connected socket of the kernel takes it.
+func TestForgedToSourcePorts(t *testing.T) {
+	l := newLab(t, 1500, 1)
+	d := openDevice(t, l, lab.A, small())
+	s := d.sockets[0]
+	for _, port := range append([]uint16{DefaultPort}, d.sources.numbers...) {
+		var c *net.UDPConn
+		onSide(t, l, lab.B, func() (err error) {
+			c, err = net.DialUDP("udp", nil, &net.UDPAddr{IP: lab.A.Addr4().AsSlice(), Port: int(port)})
+			return err
+		})
+		if _, err := c.Write([]byte("forged")); err != nil {
+			t.Fatal(err)
+		}
+		in := receive(t, s)
+		awaitAnswer(t, d, lab.B.Addr4())
+		in[0].Path = link.PathReply
+		s.Send(in)
+		b := make([]byte, 100)
+		if err := c.SetReadDeadline(time.Now().Add(patience)); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := c.Read(b); err != nil || string(b[:n]) != "forged" {
+			t.Errorf("port %d: the answer is %q, %v", port, b[:n], err)
+		}
+		_ = c.Close()
+	}
+	settled(t, s)
+}
+
+// A packet from port 0 gets no answer, because nobody receives there.
+func TestNoAnswerToPort0(t *testing.T) {
+	k := newFake(t, 1500)
+	bufs := make([]link.Buf, maxSegments)
+	in := packetFor(t, "10.0.0.2", "10.0.0.1", payloadOf(100))
+	be.PutUint16(in[ethSize+v4Size+udpSrc:], 0)
+	k.deliver(t, in)
+	if n := k.s.Recv(bufs); n != 1 {
+		t.Fatalf("%d Bufs", n)
+	}
+	bufs[0].Path = link.PathReply
+	k.s.Send(bufs[:1])
+	if d := k.s.Stats().TxDropped; d != 1 || len(k.sent) != 0 {
+		t.Errorf("%d dropped, %d sent, want 1 and 0", d, len(k.sent))
+	}
+	conserve(t, k.s)
 }
