@@ -9,8 +9,8 @@ package exclusive
 
 import "sync/atomic"
 
-// Size is the number of descriptors that fit. An adapter has one for each queue and two for each address of its
-// interface.
+// Size is the number of descriptors that fit. An adapter has one for each queue, two for each address of its
+// interface, and one for each of its source ports.
 const Size = 4096
 
 // table has a descriptor plus one, or 0, in each place. Its address does not change.
