@@ -154,7 +154,8 @@ what authentication and encryption cost (docs/SECURITY.md).
 With --busy 0,4 it measures each row alone and beside four busy loops on this host. A line below
 each table shows how long the threads of both ends waited for a core (run delay), and how often they
 lost one to another thread; with --full too. Rows beside loops need no core of their own to be
-valid. Give them more time, as in --duration 3s: some requests wait for time slices of 3 ms.
+valid. Give them more time, as in --duration 3s: some requests wait for time slices of 3 ms. Sends,
+writes and reads poll and never sleep; stream (--full) waits as programs do, in mode adaptive.
 
 With --impair it measures 1 MiB writes and 1 KiB round trips at MTU 1500 twice: without and with the
 impairment. Kernel TCP is measured under the same loss and without offloads; under loss it runs five
@@ -167,7 +168,7 @@ const examples = `  datbench                                 # everything, in ab
   datbench --op write,tcp --metric bw --mtu 9000 --duration 5s
   datbench --repeat 10 --json new.json     # for datbench compare
   datbench --full --repeat 5 --json new.json; datbench check new.json   # make perf
-  datbench --busy 0,4 --op send,tcp --metric lat --duration 3s   # what other work costs
+  datbench --full --busy 0,4 --op stream,tcp --metric lat --duration 3s   # what other work costs
   datbench --impair loss=1%                # what loss costs
   datbench doctor                          # what this host supports, and what to fix`
 
