@@ -59,11 +59,15 @@ func (p *probe) run(ctx context.Context, x *exam) {
 	all.Go(func() { p.port(ctx, own, at) })
 	all.Go(func() { p.echoed, p.arrived, p.echoErr = largestPing(ctx, own, at.Addr(), mtu) })
 	all.Wait()
-	if least := min(mtu, leastMTU); p.echoed > 0 && p.echoed < least {
+	least := min(mtu, leastMTU)
+	if p.echoed > 0 && p.echoed < least {
 		p.echoed = max(p.echoed, p.again(ctx, own, at.Addr(), least)) // a queue on the way may have dropped a burst
 	}
-	if own.device != "" && !p.answered() && ctx.Err() == nil {
-		p.again(ctx, origin{own.AddrPort, ""}, at.Addr(), leastMTU) // answers may arrive through another interface
+	if p.echoed == 0 && p.echoErr == nil && ctx.Err() == nil { // a loaded host is late, or answers arrive through another interface
+		n := p.again(ctx, origin{own.AddrPort, ""}, at.Addr(), least)
+		if own.device == "" {
+			p.echoed = n
+		}
 	}
 }
 
