@@ -5,8 +5,8 @@ import "github.com/datxdp/datxdp/internal/route"
 // File descriptors of an open device. TestDescriptors of internal/doctor counts them.
 const (
 	// deviceDescriptors are those of the XDP program with its maps and its link, of netlink, ethtool, the network namespace
-	// and the watch.
-	deviceDescriptors = 14
+	// and the watch. Each source port has one more.
+	deviceDescriptors = 15
 	// queueDescriptors are the AF_XDP socket, and what a waiter sleeps on.
 	queueDescriptors = 4
 	// extraDescriptors are the sockets that probe neighbours and hear ICMP. Open goes on without them.
@@ -30,6 +30,6 @@ func Descriptors(ifname string, o Options) (least, all int, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	least = deviceDescriptors + queues*queueDescriptors + min(len(now.Addrs), MaxAddresses)
+	least = deviceDescriptors + sourcePortCount + queues*queueDescriptors + min(len(now.Addrs), MaxAddresses)
 	return least, least + extraDescriptors, nil
 }
