@@ -20,8 +20,8 @@ import (
 // adapter owns the links and engines of one device. A process has one adapter for each open device. An IA is one open
 // of an adapter. All opens of an adapter share the links and engines of that adapter.
 type adapter struct {
-	key          string
-	port         uint16
+	key string
+	where
 	host         *wire.Host
 	drivers      []*driver                   // one for each link; each receive queue has one link
 	engines      progress.Group              // the same drivers, for calls that poll all engines
@@ -40,6 +40,12 @@ type adapter struct {
 	openIAs      iaSet                       // the open IAs
 	endReason    atomic.Pointer[error]       // the reason why the device stopped moving packets; nil while it works
 	numbering
+}
+
+// where has what addresses of the adapter need besides the IP address.
+type where struct {
+	port uint16 // UDP port
+	zone string // zone of link-local addresses; empty: that of the links' address
 }
 
 // numbering has the numbers that an adapter gives out.
@@ -61,6 +67,7 @@ type device struct {
 	readStats  func() deviceStats // reads the counters of the device; nil if it has none
 	logLine    logLine            // a log message, written after the open
 	portPicked bool               // the system has picked the UDP port
+	zone       string             // zone of link-local addresses: the name of the interface; empty: that of the links' address
 	key        string             // key of the adapter, with the port in use; empty: the key given to acquire
 	claims     *claim.Address     // see qualifiers
 	watch      func(*adapter)     // starts watching the device for changes, after the adapter is made; nil: do not watch
@@ -210,7 +217,7 @@ func newAdapter(o Options, dev device) (*adapter, error) {
 		return nil, fmt.Errorf("dat: %w", err)
 	}
 	host.SetClock(progress.Now, progress.Switches)
-	a := &adapter{host: host, device: dev.closer, readStats: dev.readStats, port: dev.links[0].Local().Port()}
+	a := &adapter{host: host, device: dev.closer, readStats: dev.readStats, where: where{dev.links[0].Local().Port(), dev.zone}}
 	a.quals.claims = dev.claims
 	if err := a.addEngines(&o, dev.links); err != nil {
 		return nil, err
@@ -293,4 +300,12 @@ func (a *adapter) pick() *driver {
 // barrier waits until no engine can still access memory that was unregistered before the call.
 func (a *adapter) barrier() { a.engines.Barrier() }
 
-func (a *adapter) address() netip.Addr { return a.drivers[0].link.Local().Addr() }
+func (a *adapter) address() netip.Addr { return a.zoned(a.drivers[0].link.Local().Addr()) }
+
+// zoned adds the zone of the adapter to a link-local IPv6 address that has none (RFC 4007), as package net does.
+func (a *adapter) zoned(at netip.Addr) netip.Addr {
+	if at.Is6() && at.IsLinkLocalUnicast() && at.Zone() == "" {
+		return at.WithZone(cmp.Or(a.zone, a.drivers[0].link.Local().Addr().Zone()))
+	}
+	return at
+}

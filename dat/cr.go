@@ -61,7 +61,7 @@ func (c *CR) Query() (CRParam, error) {
 		return CRParam{}, err
 	}
 	defer c.unlock()
-	return CRParam{RemoteAddress: c.req.From.Addr(), RemotePort: c.req.Port, LocalAddress: c.req.To, PrivateData: truncatePrivate(c.req.Private),
+	return CRParam{RemoteAddress: c.ia.a.zoned(c.req.From.Addr()), RemotePort: c.req.Port, LocalAddress: c.ia.a.zoned(c.req.To), PrivateData: truncatePrivate(c.req.Private),
 		PeerKey: c.req.PeerKey, PeerName: c.req.PeerName, OwnKey: c.req.OwnKey, LocalEP: c.ep}, nil
 }
 

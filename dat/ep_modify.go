@@ -104,15 +104,15 @@ func (ep *EP) param() EPParam {
 	case !remoteDefined.has(p.State):
 	case h != nil && h.cr != nil:
 		local = h.cr.req.To
-		p.RemoteAddress, p.RemotePort = h.cr.req.From.Addr(), h.cr.req.Port
+		p.RemoteAddress, p.RemotePort = ep.ia.a.zoned(h.cr.req.From.Addr()), h.cr.req.Port
 		p.PeerKey, p.PeerName, p.OwnKey = h.cr.req.PeerKey, h.cr.req.PeerName, h.cr.req.OwnKey
 	default:
 		local = ep.remote.local
-		p.RemoteAddress, p.RemotePort = ep.remote.addr, ep.remote.port
+		p.RemoteAddress, p.RemotePort = ep.ia.a.zoned(ep.remote.addr), ep.remote.port
 		p.PeerKey, p.PeerName, p.OwnKey = ep.remote.peerKey(), ep.remote.name, ep.remote.own
 	}
 	if local.IsValid() {
-		p.LocalAddress = local
+		p.LocalAddress = ep.ia.a.zoned(local)
 	}
 	return p
 }

@@ -21,7 +21,7 @@ func openXDP(n ianame.Name, o Options) (device, error) {
 	if err != nil {
 		return device{}, err
 	}
-	d := device{links: dev.Links(), closer: dev, readStats: func() deviceStats { return xdpStats(dev) },
+	d := device{links: dev.Links(), closer: dev, zone: n.Interface, readStats: func() deviceStats { return xdpStats(dev) },
 		watch: func(a *adapter) {
 			dev.Watch(&deviceObserver{a: a, logger: o.warner(), kind: "interface", name: dev.Name})
 		}}

@@ -43,6 +43,9 @@ func (s *stack) lookUp(ctx context.Context, family, host string) ([]netip.Addr, 
 		}
 		return []netip.Addr{own.AddrPort().Addr()}, nil
 	}
+	if a, err := netip.ParseAddr(host); err == nil && a.Zone() != "" && family != "ip4" {
+		return []netip.Addr{a}, nil // LookupNetIP removes the zone
+	}
 	return net.DefaultResolver.LookupNetIP(ctx, family, host)
 }
 

@@ -57,8 +57,8 @@ func openRouteQuery(from netip.Addr, device string, enough int) (*routeQuery, er
 func (p *routeQuery) query(to netip.AddrPort) (mtu int, zone uint32, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if zone = p.zone; to.Addr().Zone() != p.from.Zone() {
-		zone = scope(p.fd, to.Addr().Zone())
+	if zone, err = p.zoneOf(to.Addr()); err != nil {
+		return 0, 0, err
 	}
 	tables := p.reach != nil && !p.bound
 	if tables && p.reach.ByPort(to) {
@@ -77,6 +77,25 @@ func (p *routeQuery) query(to netip.AddrPort) (mtu int, zone uint32, err error) 
 		mtu = known
 	}
 	return mtu, zone, nil
+}
+
+// zoneOf returns the index of the interface that the zone of an address names. A link at a link-local address reaches only
+// those of its own interface. The caller holds mu.
+//
+// System calls: ioctl, if the address has another zone than the link's address.
+func (p *routeQuery) zoneOf(to netip.Addr) (uint32, error) {
+	if to.Zone() == p.from.Zone() {
+		return p.zone, nil
+	}
+	zone := scope(p.fd, to.Zone())
+	switch {
+	case !to.IsLinkLocalUnicast():
+	case zone == 0:
+		return 0, fmt.Errorf("the zone %q is no interface: %w", to.Zone(), unix.EINVAL)
+	case p.zone != 0 && zone != p.zone:
+		return 0, fmt.Errorf("the zone %q is another interface than %s: %w", to.Zone(), p.from.Zone(), unix.EINVAL)
+	}
+	return zone, nil
 }
 
 // pathMTU returns the kernel's path MTU to an address. It fails if there is no route. The caller holds mu.

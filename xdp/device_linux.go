@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/netip"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -364,6 +365,11 @@ func unreachable(err error) error {
 
 func (r routes) Answer(own, peer netip.AddrPort, from [6]byte) ([6]byte, bool) {
 	return r.table.Answer(own, peer, from)
+}
+
+func (r routes) InZone(zone string) bool {
+	i := r.table.Interface()
+	return zone == i.Name || zone == strconv.Itoa(i.Index)
 }
 
 func (r routes) Local(from, to netip.AddrPort) bool { return r.table.Local(from, to) }

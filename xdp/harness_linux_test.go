@@ -31,6 +31,7 @@ func (h *fixedHop) MTU() int             { return h.mtu }
 type fixedRouter struct{ hop *fixedHop }
 
 func (r fixedRouter) Resolve(_, _ netip.AddrPort) (hop, error) { return r.hop, nil }
+func (r fixedRouter) InZone(string) bool                       { return true }
 func (r fixedRouter) Local(_, _ netip.AddrPort) bool           { return false }
 func (r fixedRouter) Known(_, _ netip.AddrPort) (hop, error)   { return r.hop, nil }
 func (r fixedRouter) Release(hop)                              {}

@@ -53,6 +53,12 @@ func (s *Socket) resolve(from netip.Addr, to netip.AddrPort, port uint16) (*path
 	if !to.Addr().IsValid() || to.Port() == 0 {
 		return nil, fmt.Errorf("xdp: %v: not a valid peer address: %w", to, link.ErrUnreachable)
 	}
+	if zone := to.Addr().Zone(); zone != "" {
+		if to.Addr().IsLinkLocalUnicast() && !s.router.InZone(zone) {
+			return nil, fmt.Errorf("xdp: %v: the zone %q is not the interface of the adapter: %w (%w)", to, zone, link.ErrUnreachable, unix.EINVAL)
+		}
+		to = netip.AddrPortFrom(to.Addr().WithZone(""), to.Port())
+	}
 	if s.owns(to.Addr()) && to.Port() == s.local.Port() {
 		return newPath(s.mac, to, to, nil)
 	}

@@ -25,6 +25,8 @@ type router interface {
 	// Known returns a route from what is known, without waiting.
 	Known(src, dst netip.AddrPort) (hop, error)
 	Release(hop)
+	// InZone reports whether a zone names the interface, by its name or its index (RFC 4007).
+	InZone(zone string) bool
 	// Local reports whether packets stay on this host.
 	Local(src, dst netip.AddrPort) bool
 	// Answer returns the MAC address for the reply to a received packet, from its destination address own to its source
