@@ -146,6 +146,9 @@ func bindError(local netip.AddrPort, err error) error {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("udplink: bind %v: %w: another program has the port, choose another with the option port= (%w)",
 			local, link.ErrBusy, err)
+	case errors.Is(err, syscall.EACCES):
+		return fmt.Errorf("udplink: bind %v: the program may not open port %d: choose a port of 1024 or above with the option port=, or give "+
+			"the program CAP_NET_BIND_SERVICE (setcap cap_net_bind_service+ep PROGRAM): %w", local, local.Port(), err)
 	case errors.Is(err, route.ErrDuplicate):
 		return fmt.Errorf("udplink: bind %v: %w; give one of the two another address", local, err)
 	case errors.Is(err, route.ErrTentative):

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -297,4 +298,19 @@ func TestFullSendBufferIsCounted(t *testing.T) {
 	if s := a.Stats(); s.TxFull == 0 || s.TxFull != s.TxDropped {
 		t.Errorf("%d packets dropped, %d for which the send buffer was full", s.TxDropped, s.TxFull)
 	}
+}
+
+// TestReservedPort: the error for a port that the program may not open says what to do.
+func TestReservedPort(t *testing.T) {
+	labtest.RequireRoot(t)
+	labtest.WithCaps(t, nil, func() {
+		l, err := Open(netip.MustParseAddr("127.0.0.1"), Options{Port: 80})
+		if err == nil {
+			_ = l.Close()
+			t.Skip("any program may open port 80 here (net.ipv4.ip_unprivileged_port_start)")
+		}
+		if !errors.Is(err, unix.EACCES) || !strings.Contains(err.Error(), "port=") || !strings.Contains(err.Error(), "CAP_NET_BIND_SERVICE") {
+			t.Error(err)
+		}
+	})
 }
