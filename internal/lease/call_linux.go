@@ -38,6 +38,11 @@ func (c *Client) exchange(k kind, body any, want kind) (any, []*os.File, error) 
 	b := make([]byte, maxMessage)
 	rights := make([]byte, syscall.CmsgSpace(4*2*maxSockets))
 	n, m, flags, _, err := c.conn.ReadMsgUnix(b, rights)
+	if errors.Is(err, syscall.ECONNRESET) {
+		// The daemon closed the connection before it read the request. The kernel reports that first, then the refusal that
+		// the daemon sent.
+		n, m, flags, _, err = c.conn.ReadMsgUnix(b, rights)
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("lease: the daemon gives no answer: %w", err)
 	}
@@ -52,7 +57,7 @@ func (c *Client) exchange(k kind, body any, want kind) (any, []*os.File, error) 
 	case h.Kind == kindFailed:
 		return nil, files, answer.(*failedBody).parse()
 	case h.Kind != want || h.Sequence != c.sequence:
-		return nil, files, fmt.Errorf("lease: %w: kind %d and number %d in place of %d and %d", errMalformed, h.Kind, h.Sequence, want, c.sequence)
+		return nil, files, fmt.Errorf("lease: %w: message %d of kind %d in place of %d of kind %d", errMalformed, h.Sequence, h.Kind, c.sequence, want)
 	}
 	return answer, files, nil
 }

@@ -40,7 +40,7 @@ func TestOtherUsers(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs root, to become other users")
 	}
-	dir, err := os.MkdirTemp("", "lease") // others may enter it
+	dir, err := os.MkdirTemp("", "lease") //nolint:usetesting // other users cannot enter t.TempDir
 	check(t, err)
 	defer os.RemoveAll(dir)
 	check(t, os.Chmod(dir, 0o755))

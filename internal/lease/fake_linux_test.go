@@ -11,45 +11,55 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // fakeKernel makes leases of pipes in place of AF_XDP sockets. It outlives the servers of a test, as the kernel does.
 type fakeKernel struct {
-	mu        sync.Mutex
-	next      uint32
-	leases    map[uint32]Held
-	listens   map[uint64]uint32
-	dead      map[uint32]bool // leases whose holders have ended
-	adopted   map[uint32]bool
-	sockets   int
-	busy      chan struct{} // if not nil, Lease waits for it
-	leaseBusy error
+	mu      sync.Mutex
+	next    uint32
+	leases  map[uint32]Held
+	listens map[uint64]uint32
+	dead    map[uint32]bool // leases whose holders have ended
+	adopted map[uint32]bool
+	sockets int
+	busy    chan struct{} // if not nil, Lease waits for it
+	fails   error         // of Lease
+	idle    time.Duration // of the servers, in place of idleLimit
 }
 
 func newFake() *fakeKernel {
 	return &fakeKernel{leases: make(map[uint32]Held), listens: make(map[uint64]uint32), dead: make(map[uint32]bool),
-		adopted: make(map[uint32]bool), sockets: 1}
+		adopted: make(map[uint32]bool), sockets: 1, idle: idleLimit}
+}
+
+// makes sets what Lease waits for and which error it returns.
+func (k *fakeKernel) makes(busy chan struct{}, fails error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.busy, k.fails = busy, fails
 }
 
 func (k *fakeKernel) Check(context.Context, string, Mode) error { return nil }
 
 func (k *fakeKernel) Lease(ctx context.Context, r Request, h Holder, l Limits) (*Grant, error) {
-	if k.busy != nil {
+	k.mu.Lock()
+	busy, fails := k.busy, k.fails
+	k.mu.Unlock()
+	if busy != nil {
 		select {
-		case <-k.busy:
+		case <-busy:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 	}
+	if fails != nil {
+		return nil, fails
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.leaseBusy != nil {
-		return nil, k.leaseBusy
-	}
 	k.next++
 	g := k.grant(k.next, r)
 	for range k.sockets {
@@ -157,6 +167,7 @@ func start(t *testing.T, k *fakeKernel, path, policy string) *daemon {
 	k.mu.Unlock()
 	s, err := NewServer(k, []string{"eth0", "eth1"}, p, slog.New(slog.NewTextHandler(&testLog{t: t}, nil)))
 	check(t, err)
+	s.idle = k.idle
 	l, err := Listen(path)
 	check(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -251,8 +262,8 @@ func ended(t *testing.T, c *net.UnixConn) {
 
 func sameFile(t *testing.T, a, b *os.File) bool {
 	t.Helper()
-	var x, y unix.Stat_t
-	check(t, unix.Fstat(int(a.Fd()), &x))
-	check(t, unix.Fstat(int(b.Fd()), &y))
+	var x, y syscall.Stat_t
+	check(t, syscall.Fstat(int(a.Fd()), &x))
+	check(t, syscall.Fstat(int(b.Fd()), &y))
 	return x.Ino == y.Ino && x.Dev == y.Dev
 }

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"errors"
 	"net/netip"
 	"os"
 	"testing"
@@ -100,7 +101,7 @@ func TestRefusals(t *testing.T) {
 		_, err := c.Lease(r.Request)
 		wants(t, name, err, r.want)
 	}
-	k.leaseBusy = ErrBusy
+	k.makes(nil, ErrBusy)
 	_, err := c.Lease(Request{Interface: "eth0", Mode: Shared})
 	wants(t, "busy", err, ErrBusy)
 	if n := k.count(); n != 0 {
@@ -183,4 +184,21 @@ func TestAdoptTwice(t *testing.T) {
 	thief.lease = g.ID
 	wants(t, "adopted", thief.adopt(), ErrNoLease)
 	check(t, a.Listen(2))
+}
+
+// A client that sends before it is refused gets the reason.
+func TestRefusedWhileSending(t *testing.T) {
+	d := start(t, newFake(), socketPath(t), "user:54321")
+	if os.Getuid() == 0 {
+		d.SetPolicy(policy(t, "")) // root may list, within a bound
+		for range spareConnections {
+			dial(t, d.path)
+		}
+	}
+	for range 50 {
+		_, err := dial(t, d.path).Lease(Request{Interface: "eth0", Mode: Shared})
+		if !errors.Is(err, ErrLimit) && !errors.Is(err, ErrDenied) {
+			t.Fatal(err)
+		}
+	}
 }
