@@ -56,14 +56,14 @@ func parseAddr(field [16]byte) netip.Addr {
 
 func (r *Request) body() *requestBody {
 	b := &requestBody{Mode: modeNumber(r.Mode), Addr: putAddr(r.Addr), Frames: r.Frames, FrameSize: r.FrameSize, Memory: r.Memory,
-		Rx: r.Rings.Rx, Tx: r.Rings.Tx, Fill: r.Rings.Fill, Compl: r.Rings.Completion, Engines: r.Engines, SourcePorts: r.Ports}
+		Rings: r.Rings, Engines: r.Engines, SourcePorts: r.Ports}
 	putText(b.Interface[:], r.Interface)
 	return b
 }
 
 func (b *requestBody) parse() (r Request, err error) {
 	r = Request{Addr: parseAddr(b.Addr), Frames: b.Frames, FrameSize: b.FrameSize, Memory: b.Memory,
-		Rings: Rings{b.Rx, b.Tx, b.Fill, b.Compl}, Engines: b.Engines, Ports: b.SourcePorts}
+		Rings: b.Rings, Engines: b.Engines, Ports: b.SourcePorts}
 	if r.Mode, err = parseMode(b.Mode); err != nil {
 		return r, err
 	}
@@ -75,8 +75,7 @@ func (b *requestBody) parse() (r Request, err error) {
 func (g *Grant) body() *grantBody {
 	b := &grantBody{Lease: g.ID, Ifindex: uint32(g.Ifindex), Mode: modeNumber(g.Mode), MTU: uint32(g.MTU), MAC: g.MAC,
 		Addr: putAddr(g.Addr), Port: g.Port, FirstEngine: g.FirstEngine, Engines: g.Engines, Frames: g.Frames,
-		FrameSize: g.FrameSize, Memory: g.Memory, Rx: g.Rings.Rx, Tx: g.Rings.Tx, Fill: g.Rings.Fill,
-		Compl: g.Rings.Completion, Sockets: uint8(len(g.Sockets))}
+		FrameSize: g.FrameSize, Memory: g.Memory, Rings: g.Rings, Sockets: uint8(len(g.Sockets))}
 	if g.MultiBuffer {
 		b.MultiBuffer = 1
 	}
@@ -93,7 +92,7 @@ func (g *Grant) body() *grantBody {
 func (b *grantBody) parse() (g *Grant, err error) {
 	g = &Grant{ID: b.Lease, Ifindex: int(b.Ifindex), MTU: int(b.MTU), MAC: b.MAC, Addr: parseAddr(b.Addr), Port: b.Port,
 		FirstEngine: b.FirstEngine, Engines: b.Engines, Frames: b.Frames, FrameSize: b.FrameSize, Memory: b.Memory,
-		Rings: Rings{b.Rx, b.Tx, b.Fill, b.Compl}, MultiBuffer: b.MultiBuffer == 1}
+		Rings: b.Rings, MultiBuffer: b.MultiBuffer == 1}
 	if g.ID == 0 || b.Ifindex > math.MaxInt32 || b.MTU > math.MaxInt32 || b.MultiBuffer > 1 || b.Sockets > maxSockets {
 		return nil, fmt.Errorf("%w: a grant out of range", errMalformed)
 	}

@@ -48,7 +48,7 @@ type (
 		Addr                 [16]byte
 		Frames, FrameSize    uint32
 		Memory               uint64
-		Rx, Tx, Fill, Compl  uint32
+		Rings                Rings
 		Engines, SourcePorts uint32
 	}
 	adoptBody  struct{ Lease uint32 }
@@ -93,7 +93,7 @@ type (
 		FirstEngine, Engines uint32
 		Frames, FrameSize    uint32
 		Memory               uint64
-		Rx, Tx, Fill, Compl  uint32
+		Rings                Rings
 		MultiBuffer          uint8
 		Sockets              uint8
 	}
