@@ -10,18 +10,18 @@ type counters struct {
 
 // Counters are what a Server has counted since it was made.
 type Counters struct {
-	Granted, Adopted uint64           // leases
-	Requests         uint64           // of all kinds, malformed ones included
-	Refused          map[error]uint64 // requests and connections, by one of the errors of this package
-	Connections      int              // that are open
+	Granted, Adopted uint64            // leases
+	Requests         uint64            // of all kinds, malformed ones included
+	Refused          map[string]uint64 // requests and connections, by reason
+	Connections      int               // that are open
 }
 
 // Counters returns the counters.
 func (s *Server) Counters() Counters {
 	c := Counters{Granted: s.counters.granted.Load(), Adopted: s.counters.adopted.Load(), Requests: s.counters.requests.Load(),
-		Refused: make(map[error]uint64)}
+		Refused: make(map[string]uint64)}
 	for n := 1; n < len(statuses); n++ {
-		c.Refused[statuses[n]] = s.counters.refused[n].Load()
+		c.Refused[reasons[n]] = s.counters.refused[n].Load()
 	}
 	s.accounts.mu.Lock()
 	c.Connections = s.accounts.total

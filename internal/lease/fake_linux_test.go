@@ -213,20 +213,6 @@ func borrow(t *testing.T, c *Client) *Grant {
 	return g
 }
 
-func check(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func wants(t *testing.T, what string, got, want error) {
-	t.Helper()
-	if !errors.Is(got, want) || want == nil && got != nil {
-		t.Errorf("%s: %v, want %v", what, got, want)
-	}
-}
-
 // until waits for a condition.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()

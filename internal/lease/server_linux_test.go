@@ -107,7 +107,7 @@ func TestRefusals(t *testing.T) {
 	if n := k.count(); n != 0 {
 		t.Errorf("%d leases", n)
 	}
-	if got := d.Counters().Refused[ErrInterface]; got != 1 {
+	if got := d.Counters().Refused["interface"]; got != 1 {
 		t.Errorf("counted %d refusals for the interface", got)
 	}
 	_, err = Dial(socketPath(t))

@@ -9,6 +9,9 @@ import (
 // statuses are the errors that an answer can carry, by number. The number 0 is not used.
 var statuses = [...]error{1: ErrDenied, ErrVersion, ErrInvalid, ErrInterface, ErrBusy, ErrTaken, ErrLimit, ErrNoRoute, ErrNoLease, ErrFailed}
 
+// reasons are short names of statuses, for metrics.
+var reasons = [len(statuses)]string{1: "denied", "version", "invalid", "interface", "busy", "taken", "limit", "no-route", "no-lease", "failed"}
+
 // statusOf returns the number of an error. Errors without a number are failures of the daemon.
 func statusOf(err error) uint16 {
 	for n, known := range statuses {
