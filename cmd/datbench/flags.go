@@ -64,6 +64,7 @@ func (c *config) adapterFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&c.IA, "ia", c.IA, "`adapter`: auto:eth0, xdp:eth0, xdp:eth0,zero-copy or udp:10.0.0.1")
 	f.Uint16Var(&c.Port, "port", c.Port, "UDP `port` of the traffic, the same on both hosts")
+	f.Uint64Var(&c.Qualifier, "qualifier", 0, "connection qualifier of the server, the same on both hosts: several\nservers on one host need different ones (default that of datbench)")
 	f.Var((*fileName)(&c.Key), "key", "`file` with the private key of this host, which datbench keygen makes:\nsecure mode")
 	f.Var((*fileName)(&c.Peers), "peers", "`file` with the public keys of the peers, for secure mode")
 	f.Var(&c.CPUs, "cpu", "CPUs that this side's measuring thread may run on, as in 2 or 0,4-7")

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/datxdp/datxdp/cmd/datbench/internal/plan"
 	"github.com/datxdp/datxdp/cmd/datbench/internal/workload"
 	"github.com/datxdp/datxdp/dat"
 )
@@ -31,7 +32,7 @@ func answerAs(t *testing.T, port uint16, answer func(*dat.IA, *dat.PZ, *dat.CR) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ia.CreatePSP(workload.Qualifier, evd, dat.PSPConsumer); err != nil {
+	if _, err := ia.CreatePSP(workload.QualifierOf(plan.Station{}), evd, dat.PSPConsumer); err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan struct{})

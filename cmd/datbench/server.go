@@ -52,7 +52,7 @@ func (a *app) runServer(ctx context.Context, cfg *config, most ends.Allowance) e
 	}
 	h.StartLoops = agent.StartLoops
 	h.Logger = slog.New(newRefusals(a.stderr))
-	s := plan.Station{Kind: plan.KindDAT, IA: cfg.Adapter(), Port: cfg.Port, Impair: cfg.Impair.Text(), CPUs: cfg.CPUs, Realtime: cfg.Realtime}
+	s := plan.Station{Kind: plan.KindDAT, IA: cfg.Adapter(), Port: cfg.Port, Qualifier: cfg.Qualifier, Impair: cfg.Impair.Text(), CPUs: cfg.CPUs, Realtime: cfg.Realtime}
 	t, err := ends.OpenDAT(ctx, h, s, most, func(format string, args ...any) { fmt.Fprintf(a.stdout, format+"\n", args...) })
 	if err != nil {
 		return err

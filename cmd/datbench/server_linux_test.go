@@ -96,7 +96,7 @@ func (s *served) stranger(t *testing.T, row plan.Spec) (_ *stranger, refusal err
 	check(err)
 	ep, err := ia.CreateEP(pz, dat.EPConfig{RecvEVD: evd, RequestEVD: evd, ConnectEVD: evd})
 	check(err)
-	check(ep.Connect(s.station.Peer, workload.Qualifier, workload.ConnectTimeout, workload.Ask{Spec: row, Session: rand.Uint64(), Job: rand.Uint64()}.Encode()))
+	check(ep.Connect(s.station.Peer, workload.QualifierOf(plan.Station{}), workload.ConnectTimeout, workload.Ask{Spec: row, Session: rand.Uint64(), Job: rand.Uint64()}.Encode()))
 	var ev dat.Event
 	_, err = evd.Wait(workload.ConnectTimeout, 1, &ev)
 	check(err)
@@ -319,4 +319,36 @@ func TestKilledClientXDP(t *testing.T) {
 		t.Errorf("the next client: exit %d\n%s", got.code, got.stderr)
 	}
 	endServer(t, server)
+}
+
+// Two servers of one adapter with different qualifiers measure with two clients at the same time. A qualifier is taken once.
+func TestQualifiers(t *testing.T) {
+	const port = 17671
+	ia := "udp:127.0.0.23"
+	serveHere(t, ia, port, ends.DefaultAllowance)
+	station := plan.Station{Kind: plan.KindDAT, IA: ia, Port: port, Qualifier: 7}
+	other, err := ends.OpenDAT(t.Context(), &workload.Host{}, station, ends.DefaultAllowance, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if _, err := ends.OpenDAT(t.Context(), &workload.Host{}, station, ends.DefaultAllowance, nil); !errors.Is(err, dat.ErrConnQualInUse) {
+		t.Errorf("a third server with qualifier 7: %v", err)
+	}
+	first := start(t, "run", "127.0.0.23", "--ia", "udp:127.0.0.24", "--port", strconv.Itoa(port), "--metric", "lat,sha256", "--duration", "10m",
+		"--interval", "20ms", "--wait", "0")
+	first.awaitLine(t, `^ +0\.\d\d-\d`)
+	got := datbench(t, "run", "127.0.0.23", "--ia", "udp:127.0.0.25", "--port", strconv.Itoa(port), "--metric", "sha256", "--bytes", "1M",
+		"--qualifier", "7", "--wait", "0")
+	if got.code != exitValid {
+		t.Errorf("the client of the second server: exit %d\n%s%s", got.code, got.stdout, got.stderr)
+	}
+	none := datbench(t, "run", "127.0.0.23", "--ia", "udp:127.0.0.26", "--port", strconv.Itoa(port), "--qualifier", "8", "--wait", "0")
+	if none.code != exitUsage || !strings.Contains(none.stderr, "no datbench listens there") {
+		t.Errorf("a qualifier without a server: exit %d\n%s", none.code, none.stderr)
+	}
+	if err := first.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	first.wait(t)
 }

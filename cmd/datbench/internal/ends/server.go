@@ -67,7 +67,7 @@ func OpenDAT(ctx context.Context, h *workload.Host, s plan.Station, most Allowan
 	if t.crs, err = t.Adapter.IA.CreateEVD(backlog, nil, dat.EVDCR); err != nil {
 		return t, err
 	}
-	if t.psp, err = t.Adapter.IA.CreatePSP(workload.Qualifier, t.crs, dat.PSPConsumer); err != nil {
+	if t.psp, err = t.Adapter.IA.CreatePSP(workload.QualifierOf(s), t.crs, dat.PSPConsumer); err != nil {
 		return t, err
 	}
 	t.Served, t.stop = context.WithCancel(ctx)

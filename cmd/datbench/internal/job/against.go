@@ -29,7 +29,7 @@ func Against(ctx context.Context, h *workload.Host, cfg *plan.Options, peer neti
 	h.Job = rand.Uint64()
 	for _, impair := range passes {
 		ph := plan.Phase{Rows: slices.Clone(rows),
-			Initiator: plan.Station{Kind: plan.KindDAT, IA: cfg.Adapter(), Peer: peer, PeerKey: cfg.PeerKey, Port: cfg.Port, CPUs: cfg.CPUs}}
+			Initiator: plan.Station{Kind: plan.KindDAT, IA: cfg.Adapter(), Peer: peer, PeerKey: cfg.PeerKey, Port: cfg.Port, Qualifier: cfg.Qualifier, CPUs: cfg.CPUs}}
 		all, err := measurePass(ctx, h, ph.Impaired(impair), cfg.Repeat, obs, &left)
 		if err != nil {
 			return partial(report, all), err

@@ -40,6 +40,7 @@ type Options struct {
 	Transport string
 	IA        string
 	Port      uint16
+	Qualifier uint64 // of the server; 0 selects that of datbench
 
 	// Secure adds rows in secure mode to the main job. Key and Peers are the files of the adapter, as in dat.Security, and
 	// PeerKey is the public key of the server or its name in the file of peers.

@@ -34,6 +34,8 @@ type Station struct {
 	// Realtime gives the measuring thread of a DAT target real-time priority. It has no effect on an initiator, whose
 	// priority is a setting of the row.
 	Realtime bool `json:"realtime,omitempty"`
+	// Qualifier is the connection qualifier of the target, for KindDAT; 0 selects that of datbench.
+	Qualifier uint64 `json:"qualifier,omitempty"`
 	// PeerKey is the public key of the peer or its name in the file of peers, for an initiator of KindDAT in secure mode.
 	// Without it, the file of peers says who has the address.
 	PeerKey string `json:"peer_key,omitempty"`

@@ -107,7 +107,7 @@ func (c *Conn) connectOne(s plan.Station, asked Ask) error {
 	if key, err := dat.ParsePublicKey(s.PeerKey); err == nil {
 		config.PeerKey, config.PeerName = key, ""
 	}
-	if err := c.ep.ConnectWith(s.Peer, Qualifier, config); err != nil {
+	if err := c.ep.ConnectWith(s.Peer, QualifierOf(s), config); err != nil {
 		if errors.Is(err, dat.ErrInvalidParameter) && (c.row.Secure || s.PeerKey != "") {
 			return fmt.Errorf("the public key of %v is not known, check --key, --peers and --peer-key: %w", s.Peer, err)
 		}
@@ -178,7 +178,7 @@ func (c *Conn) unanswered(s plan.Station) error {
 	}
 	if reason == dat.BreakNoListener && c.row.Secure {
 		return fmt.Errorf("%w; or the line of this host in its file of peers has services= without %#x, which is datbench",
-			&AbsentError{s, "answers, but no datbench listens there"}, uint64(Qualifier))
+			&AbsentError{s, "answers, but no datbench listens there"}, uint64(QualifierOf(s)))
 	}
 	if reason == dat.BreakPort {
 		return &AbsentError{s, "is there, but no program has the port"}

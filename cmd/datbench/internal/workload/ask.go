@@ -8,8 +8,16 @@ import (
 	"github.com/datxdp/datxdp/dat"
 )
 
-// Qualifier is the connection qualifier of a datbench target: "datbench" in ASCII.
-const Qualifier dat.ConnQual = 0x64617462656e6368
+// defaultQualifier is the connection qualifier of a datbench target: "datbench" in ASCII.
+const defaultQualifier dat.ConnQual = 0x64617462656e6368
+
+// QualifierOf returns the connection qualifier of the target of a station.
+func QualifierOf(s plan.Station) dat.ConnQual {
+	if s.Qualifier != 0 {
+		return dat.ConnQual(s.Qualifier)
+	}
+	return defaultQualifier
+}
 
 // Ask is the private data of an initiator's connection request: the row, and the memory that the target may write to.
 type Ask struct {
