@@ -174,3 +174,18 @@ func TestHangUpDuringLease(t *testing.T) {
 	close(busy)
 	until(t, "the lease ends", func() bool { return k.count() == 1 && d.Counters().Connections == 1 })
 }
+
+// Users without rights fill no log.
+func TestRefusalLog(t *testing.T) {
+	var l logLimit
+	now, lines := time.Now(), 0
+	for range 1_000_000 {
+		if _, ok := l.next(now); ok {
+			lines++
+		}
+	}
+	hidden, ok := l.next(now.Add(time.Second))
+	if lines != maxLines || !ok || hidden != 1_000_000-maxLines {
+		t.Errorf("%d lines, then one with %d hidden", lines, hidden)
+	}
+}

@@ -57,6 +57,8 @@ const (
 	leaseLimit = 10 * time.Second
 	// sweepPeriod is the pause between two looks at leases whose holders have not come back since the daemon started.
 	sweepPeriod = 5 * time.Second
+	// maxLines is the number of refusals that are logged in a second. The metric counts all.
+	maxLines = 10
 	// acceptPause is the pause after a failed accept, as for lack of descriptors.
 	acceptPause = 100 * time.Millisecond
 )

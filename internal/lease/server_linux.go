@@ -21,6 +21,7 @@ type Server struct {
 	accounts   accounts
 	table      table
 	counters   counters
+	refusals   logLimit
 	idle       time.Duration // idleLimit; shorter in tests
 }
 
@@ -111,10 +112,14 @@ func (s *Server) refuseConnection(c *net.UnixConn, who *Subject, most int) {
 	c.Close()
 }
 
-// refused counts and logs a refusal.
+// refused counts a refusal, and logs it within a bound: every user may cause refusals.
 func (s *Server) refused(who *Subject, ifname string, err error) {
 	s.counters.refused[statusOf(err)].Add(1)
-	s.log.Info("refused", "interface", ifname, "uid", who.UID, "gid", who.GID, "pid", who.PID, "error", err)
+	hidden, ok := s.refusals.next(time.Now())
+	if !ok {
+		return
+	}
+	s.log.Info("refused", "hidden", hidden, "interface", ifname, "uid", who.UID, "gid", who.GID, "pid", who.PID, "error", err)
 }
 
 // maintain removes the leases of orphans that end, and forgets users.
