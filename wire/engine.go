@@ -75,7 +75,7 @@ func newEngine(h *Host, l link.Link, index int, now Time) *Engine {
 		frames: make([]link.Buf, 0, 2*(allocBatch+segs)),
 		tx:     make([]link.Buf, 0, maxTransmit+segs),
 	}
-	e.table = connTable{engine: uint32(index), firstGen: h.random32() % genMask}
+	e.table = connTable{engine: uint32(h.firstEngine + index), firstGen: h.random32() % genMask}
 	e.udpPort = l.Local().Port()
 	if caps.SourcePort {
 		e.portFlag = proto.SourcePort

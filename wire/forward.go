@@ -66,8 +66,9 @@ func (s *forwardRing) put(bufs []link.Buf, from netip.Addr) bool {
 // forwardPacket hands a packet to the engine that the connection ID in the packet names. It reports false in three
 // cases: the ID names this engine, the ID names no engine, or the packet was forwarded before.
 func (e *Engine) forwardPacket(h *proto.Header, bufs []link.Buf) bool {
-	_, _, index := e.table.findSlot(h.CID)
-	if index == e.index || index >= len(e.host.engines) || e.forwarded {
+	_, _, number := e.table.findSlot(h.CID)
+	index := number - e.host.firstEngine
+	if index == e.index || index < 0 || index >= len(e.host.engines) || e.forwarded {
 		return false
 	}
 	e.stats.Strays++

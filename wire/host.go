@@ -37,6 +37,8 @@ type Host struct {
 	keyLimits seal.Limits                           // limits of keys; zero: those of the protocol
 	newCipher func(key []byte) (cipher.AEAD, error) // cipher of the packets; nil: that of the protocol
 
+	firstEngine int // number of the engine with index 0 in connection IDs
+
 	mu       sync.Mutex
 	services map[uint64]Service
 	engines  []*Engine
@@ -69,11 +71,16 @@ func NewHost(random io.Reader, limits Limits) (*Host, error) {
 // lost its processor to others; nil means that this is unknown. SetClock must be called before NewEngine.
 func (h *Host) SetClock(now func() Time, switches func() uint64) { h.clock, h.switches = now, switches }
 
+// SetFirstEngine sets the number of the first engine in connection IDs; the other engines follow. Without it the first
+// engine has the number 0. Adapters that receive at one port of a host have engine numbers of their own, which say whose
+// packet it is. SetFirstEngine must be called before NewEngine.
+func (h *Host) SetFirstEngine(number uint8) { h.firstEngine = int(number) }
+
 // NewEngine makes an engine for another link of the adapter. All engines must be made before traffic starts.
 func (h *Host) NewEngine(l link.Link, now Time) (*Engine, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.engines) == maxEngines {
+	if h.firstEngine+len(h.engines) == maxEngines {
 		return nil, fmt.Errorf("wire: more than %d links on one adapter", maxEngines)
 	}
 	e := newEngine(h, l, len(h.engines), now)

@@ -97,7 +97,7 @@ func (e *Engine) ignores(b *link.Buf) bool {
 	case t == proto.Connect:
 		e.stats.ConnRequestsDropped++
 		e.shed.note(e.replyLimit.refused, e.now)
-	case t == proto.Reset || slot != nil || engine != e.index: // a Reset has the ID of the peer
+	case t == proto.Reset || slot != nil || engine != int(e.table.engine): // a Reset has the ID of the peer
 		return false
 	default:
 		e.stats.UnknownConnection++

@@ -104,7 +104,7 @@ func TestSecureOperations(t *testing.T) {
 }
 
 // Packets that arrive on the wrong queue of a secure adapter are opened by the engine of their connection.
-func TestSecureStraysCross(t *testing.T) { straysCross(t, usual) }
+func TestSecureStraysCross(t *testing.T) { straysCross(t, usual, 0) }
 
 // Each packet has a counter of its own, also if its contents are sent again: in any phase of the keys. The only packet that
 // is sent again as it is, is the Closed of a connection whose keys are gone.

@@ -30,9 +30,12 @@ func (c crosswise) Send(b []link.Buf) {
 }
 
 // A connection must work if all its packets arrive on the wrong one of two queues.
-func TestStraysCross(t *testing.T) { straysCross(t, nil) }
+func TestStraysCross(t *testing.T) { straysCross(t, nil, 0) }
 
-func straysCross(t *testing.T, keys *seal.Limits) {
+// The same with engines that have the last two numbers: a third one has none.
+func TestStraysCrossLastEngines(t *testing.T) { straysCross(t, nil, maxEngines-2) }
+
+func straysCross(t *testing.T, keys *seal.Limits, firstEngine uint8) {
 	w := newSecureWorld(t, simlink.Config{Delay: time.Microsecond}, Limits{}, keys, 1)
 	a := w.nodes[0]
 	l := [2]*simlink.Link{}
@@ -44,6 +47,7 @@ func straysCross(t *testing.T, keys *seal.Limits) {
 		t.Fatal(err)
 	}
 	w.secure(h)
+	h.SetFirstEngine(firstEngine)
 	var nodes [2]*node
 	for i := range nodes {
 		n := &node{t: t, host: h, link: l[i], addr: l[i].Local()}
@@ -54,6 +58,11 @@ func straysCross(t *testing.T, keys *seal.Limits) {
 		nodes[i] = n
 		w.nodes = append(w.nodes, n)
 	}
+	if firstEngine > 0 {
+		if _, err := h.NewEngine(l[0], 0); err == nil {
+			t.Fatal("an engine has no number")
+		}
+	}
 	if err := a.host.Listen(service, a); err != nil {
 		t.Fatal(err)
 	}
@@ -63,6 +72,9 @@ func straysCross(t *testing.T, keys *seal.Limits) {
 	w.until("request", time.Second, func() bool { return len(a.arrived) > 0 })
 	w.accept(a, ca, nil)
 	w.until("establishment", time.Second, func() bool { return ca.State() == Established && cb.State() == Established })
+	if got := cb.cid >> (genBits + slotBits); got != uint32(firstEngine) {
+		t.Errorf("engine %d in the connection ID, want %d", got, firstEngine)
+	}
 	src, dst := b.memory(4000), a.memory(4000)
 	for i := range src.mem {
 		src.mem[i] = byte(i)

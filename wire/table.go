@@ -17,7 +17,7 @@ type slotEntry struct {
 // connTable maps connection IDs to connections. An ID consists of engine, generation and slot, so a lookup only indexes
 // an array. The ID is not secret: the verification tag authenticates a packet. Only the engine's owner uses the table.
 type connTable struct {
-	engine    uint32
+	engine    uint32 // number of the engine in connection IDs
 	firstGen  uint32 // of each slot, minus 1
 	slots     []slotEntry
 	free      []int32 // freed slots, oldest first
@@ -66,7 +66,7 @@ func (t *connTable) detach(slot int32, l *linger) {
 	t.lastConn = nil
 }
 
-// findSlot returns the entry and the slot that a connection ID names, and the index of the engine in the ID. The entry
+// findSlot returns the entry and the slot that a connection ID names, and the number of the engine in the ID. The entry
 // is nil if the ID belongs to another engine, names a slot past the end of the table, or has an old generation.
 func (t *connTable) findSlot(cid uint32) (s *slotEntry, slot int32, engine int) {
 	slot = int32(cid & slotMask)
