@@ -56,12 +56,12 @@ func (s *Steer) attachMode(ifi *net.Interface, mode Mode) error {
 		flags = link.XDPGenericMode
 	}
 	l, err := link.AttachXDP(link.XDPOptions{
-		Program:   s.objs.DatxdpSteer,
+		Program:   s.program,
 		Interface: ifi.Index,
 		Flags:     flags,
 	})
 	if err != nil {
-		return attachError(ifi, mode, err, func() string { return reason(ifi.Index, s.objs.DatxdpSteer.FD(), uint32(flags)) })
+		return attachError(ifi, mode, err, func() string { return reason(ifi.Index, s.program.FD(), uint32(flags)) })
 	}
 	s.link, s.mode = l, mode
 	if fd, ok := descriptor(l); ok {

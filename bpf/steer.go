@@ -18,6 +18,7 @@ import (
 // its methods.
 type Steer struct {
 	objs    *steerObjects
+	program *ebpf.Program // of objs
 	queues  int
 	ifname  string
 	mode    Mode
@@ -49,6 +50,7 @@ func Attach(o Options) (_ *Steer, err error) {
 	if s.objs, err = load(o); err != nil {
 		return nil, err
 	}
+	s.program = s.objs.DatxdpSteer
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.objs.Close())

@@ -9,6 +9,7 @@
 
 #define HTONL(x) __builtin_bswap32(x)
 #define HTONS(x) ((__u16)(((x) & 0xff) << 8 | ((x) >> 8 & 0xff)))
+#define NTOHL(x) __builtin_bswap32(x)
 #define NTOHS(x) __builtin_bswap16(x)
 
 #define ETHERTYPE_IPV4 HTONS(0x0800)
