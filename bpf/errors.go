@@ -16,4 +16,6 @@ var (
 	ErrRefused = errors.New("the driver refuses the program")
 	// ErrClosed: the Steer has been closed.
 	ErrClosed = errors.New("steer is closed")
+	// ErrTaken: another lease of the interface listens on the qualifier.
+	ErrTaken = errors.New("the qualifier is taken")
 )

@@ -175,10 +175,14 @@ func (s *Share) SetEnd(engine, ifindex int, first bool) error {
 	return nil
 }
 
-// SetQualifier directs connection requests for a qualifier to an engine. It fails with [ebpf.ErrKeyExist] if another
-// engine has the qualifier. DeleteQualifier ends it.
+// SetQualifier directs connection requests for a qualifier to an engine. The error is ErrTaken if another engine
+// has the qualifier. DeleteQualifier ends it.
 func (s *Share) SetQualifier(qualifier uint64, engine int) error {
-	return s.objs.Qualifiers.Update(bigEndian(qualifier), uint32(engine), ebpf.UpdateNoExist)
+	err := s.objs.Qualifiers.Update(bigEndian(qualifier), uint32(engine), ebpf.UpdateNoExist)
+	if errors.Is(err, ebpf.ErrKeyExist) {
+		return ErrTaken
+	}
+	return err
 }
 
 // DeleteQualifier undoes SetQualifier. A qualifier without an engine is no error.

@@ -146,3 +146,23 @@ func DetachProgram(name string) error {
 
 // SetUp takes an interface up.
 func SetUp(name string) error { return onLink(name, netlink.LinkSetUp) }
+
+// AddPair creates a veth pair without addresses, one queue each way, and takes it up.
+func AddPair(name, peer string, mtu int) error {
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name, attrs.MTU, attrs.NumRxQueues, attrs.NumTxQueues = name, mtu, 1, 1
+	v := netlink.NewVeth(attrs)
+	v.PeerName, v.PeerMTU, v.PeerNumRxQueues, v.PeerNumTxQueues = peer, uint32(mtu), 1, 1
+	if err := netlink.LinkAdd(v); err != nil {
+		return fmt.Errorf("labtest: add %s: %w", name, err)
+	}
+	const noAddress = 1 // IN6_ADDR_GEN_MODE_NONE of linux/if_link.h
+	for _, end := range []string{name, peer} {
+		if err := onLink(end, func(l netlink.Link) error {
+			return errors.Join(netlink.LinkSetIP6AddrGenMode(l, noAddress), netlink.LinkSetUp(l))
+		}); err != nil {
+			return fmt.Errorf("labtest: %s: %w", end, err)
+		}
+	}
+	return nil
+}
