@@ -11,6 +11,24 @@
 // [Attach] looks up interfaces in the network namespace of the calling thread. Any goroutine may call the methods of
 // [Steer], in any namespace.
 //
+// # Leases
+//
+// Leases share an interface through three other programs. A lease has a veth, whose two ends are the host end and the
+// client's end, and an AF_XDP socket that is bound to the client's end:
+//
+//	NIC: share.c ─ DEVMAP ─> veth ─> client's end: deliver.c ─ XSKMAP ─> socket
+//	NIC <─ bpf_redirect_neigh ─ host end: send.c <─ veth <───────────── socket
+//	       or, for an address of the interface, to the host end of another lease
+//
+// share.c finds the lease by the engine in the connection ID, or by the connection qualifier of a Connect. A Reset has
+// the connection ID of its sender: at a source port it goes to the owner of the port, at the service port to every lease,
+// at most 1000 a second on each processor. What belongs to no lease goes to the one that has the number [AnyEngine]. send.c
+// drops what is not plain UDP over IP with a source address of the interface and a source port of the lease, and counts
+// it for each lease ([Sent]).
+//
+// Maps and links are pinned ([Share], [End]). They live until [Share.Detach], and those of a lease until its pins and its
+// veth are removed. The socket is in no pin: the kernel forgets it with its last descriptor, and [Occupy] finds that out.
+//
 // Reading order: steer.c is the program, steer.go its life cycle, load_linux.go and attach_linux.go the steps of
 // [Attach].
 package bpf
