@@ -19,8 +19,8 @@ import (
 	"github.com/datxdp/datxdp/link"
 )
 
-// leasePort is the source port that path chooses (entropy 7).
-var leasePort = entropyPort(7)
+// leasePort is the only source port of a lease.
+const leasePort = 40007
 
 // sharing is a lab whose side B has an interface that leases share. Side A has a socket on the interface itself.
 type sharing struct {
@@ -119,7 +119,7 @@ func (s *sharing) connect(engine int) (*Socket, error) {
 // leasedHost is a host whose next hop has no MAC address, because the kernel fills it in.
 func leasedHost(mac net.HardwareAddr, local netip.Addr, mtu int) host {
 	return host{
-		mac: [6]byte(mac), local: netip.AddrPortFrom(local, DefaultPort), mtu: mtu, router: fixedRouter{&fixedHop{mtu: mtu}},
+		mac: [6]byte(mac), local: netip.AddrPortFrom(local, DefaultPort), sources: []uint16{leasePort}, mtu: mtu, router: fixedRouter{&fixedHop{mtu: mtu}},
 		served: serving(netip.PrefixFrom(lab.B.Addr4(), 24).String(), netip.PrefixFrom(lab.B.Addr6(), 64).String()),
 	}
 }
