@@ -139,6 +139,7 @@ func noRoute(err error) error {
 		switch number {
 		case syscall.EACCES, syscall.EINVAL, syscall.EHOSTUNREACH:
 			return number
+		default: // of another kind
 		}
 	}
 	return syscall.ENETUNREACH
