@@ -250,7 +250,7 @@ func randomFrame(rng *rand.Rand) []byte {
 	}
 	if rng.IntN(4) == 0 {
 		offset := offUDP4
-		if frame[offEtherType] == 0x86 {
+		if frame[offEtherType] == 0x86 && len(frame) >= offUDP6+8 {
 			offset = offUDP6
 		}
 		put16(frame, offset+offUDPDst, []uint16{testSource, testSource + 1, 65535}[rng.IntN(3)])
