@@ -26,18 +26,18 @@ type Dial struct {
 type dialState struct {
 	qual, port uint64
 	private    []byte
-	cookie     uint64        // cookie from the peer's Challenge, which proves our address
-	challenges int32         // Challenges received
-	tries      int16         // repeats of Accept that the timer has sent
-	abandoned  bool          // secure mode: the consumer has dropped the connection; only an Accept is awaited, to close it
-	deadline   Time          // end of the attempt
-	graceEnd   Time          // end of ListenGrace, in which ReasonNoListener is ignored; 0: none received yet
-	retry      time.Duration // time from the next handshake packet to its repeat; doubles
-	nextTry    Time          // when the handshake packet is repeated
-	acceptedAt Time          // when the last Accept left
+	cookie     uint64 // cookie from the peer's Challenge, which proves our address
+	challenges int32  // Challenges received
+	tries      int16  // repeats of Accept that the timer has sent
+	abandoned  bool   // secure mode: the consumer has dropped the connection; only an Accept is awaited, to close it
 	// unreachable is the reason of the last report that a Connect did not arrive; 0 if there is none since the last Challenge.
 	unreachable BreakReason
-	opening     *opening // secure mode: the handshake, until it is over; otherwise nil
+	deadline    Time          // end of the attempt
+	graceEnd    Time          // end of ListenGrace, in which ReasonNoListener is ignored; 0: none received yet
+	retry       time.Duration // time from the next handshake packet to its repeat; doubles
+	nextTry     Time          // when the handshake packet is repeated
+	acceptedAt  Time          // when the last Accept left
+	opening     *opening      // secure mode: the handshake, until it is over; otherwise nil
 }
 
 // Connect begins the active side of a connection with c, which must be Idle. If Connect returns no error, exactly one
