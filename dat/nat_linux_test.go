@@ -167,6 +167,7 @@ func throughRouter(t *testing.T, r *routed, translated bool) {
 	x.done(x.request, 1, DTORDMAWrite, DTOSuccess, len(x.mem))
 	y.memoryBarrier()
 	same(t, y.mem, x.mem)
+	x.memoryBarrier() // the engine of x writes there next
 	fillRandom(y.mem, 4)
 	ok(t, y.PostRDMAWrite(y.seg(0, len(y.mem)), 2, x.lmr.Remote(0, len(x.mem)), 0))
 	y.done(y.request, 2, DTORDMAWrite, DTOSuccess, len(y.mem))

@@ -136,9 +136,13 @@ func TestAsymmetricRoutes(t *testing.T) {
 	} {
 		t.Run(tt.want, func(t *testing.T) {
 			t.Parallel()
-			if got := tt.s.verdict(t, tt.s.build(t)); !strings.Contains(got, tt.want) {
-				t.Errorf("got %s", got)
+			built, got := tt.s.build(t), ""
+			for range 5 { // on a busy host the peer's kernel may not know its neighbour yet, and drops the echoes
+				if got = tt.s.verdict(t, built); strings.Contains(got, tt.want) {
+					return
+				}
 			}
+			t.Errorf("got %s", got)
 		})
 	}
 }
