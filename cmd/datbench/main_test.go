@@ -89,7 +89,7 @@ func TestErrors(t *testing.T) {
 		{"argument too many", []string{"server", "eth0"}, `datbench: datbench server takes no argument "eth0"; see datbench server --help`},
 		{"no such row", []string{"--transport", "udp", "--op", "raw"}, `datbench: nothing to measure: no row has that --op, --metric and --mtu`},
 		{"bad filter", []string{"--op", "foo", "--metric", "speed"},
-			`datbench: --op: "foo" is not one of raw, send, write, read, tcp, raw_asavie, stream, tcp_spin, tcp_shared; --metric: "speed" is not one of lat, rate, rr, bw`},
+			`datbench: --op: "foo" is not one of raw, raw_asavie, send, write, read, stream, tcp, tcp_shared, tcp_spin; --metric: "speed" is not one of lat, rate, rr, bw`},
 		{"bad MTU", []string{"selftest", "--mtu", "10,1500"}, `datbench: --mtu: 10 is not from 576 to 65535`},
 		{"full and impaired", []string{"--full", "--impair", "loss=1%,seed=1"}, `datbench: --full and --impair select different rows; give one of them`},
 		{"churn alone", []string{"--churn", "1G"}, `datbench: --churn needs --full: it applies to one of its rows`},
