@@ -130,18 +130,24 @@ table FAM firewall {
 }`
 )
 
+// all is the name of the case that combines the others. A short run has only this case.
+const all = "service, masquerade and firewall"
+
 // A client reaches a server through NAT and stateful firewalls, each over AF_XDP and over kernel UDP. Data flows in both
 // directions.
 func TestThroughRouter(t *testing.T) {
 	for _, family := range []int{4, 6} {
 		ip := map[int]string{4: "ip", 6: "ip6"}[family]
 		for name, rules := range map[string]string{
-			"routes":                           "",
-			"masquerade":                       masquerade,
-			"service":                          service,
-			"firewall":                         firewall,
-			"service, masquerade and firewall": service + masquerade + firewall,
+			"routes":     "",
+			"masquerade": masquerade,
+			"service":    service,
+			"firewall":   firewall,
+			all:          service + masquerade + firewall,
 		} {
+			if testing.Short() && name != all {
+				continue
+			}
 			for _, links := range [][2]string{{"xdp", "xdp"}, {"xdp", "udp"}, {"udp", "xdp"}, {"udp", "udp"}} {
 				t.Run(fmt.Sprintf("IPv%d/%s/server %s, client %s", family, name, links[0], links[1]), func(t *testing.T) {
 					r := &routed{links: links, family: family}
