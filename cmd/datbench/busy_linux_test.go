@@ -105,7 +105,7 @@ func awaitThat(t *testing.T, what string, holds func() bool) {
 	for !holds() {
 		select {
 		case <-ctx.Done():
-			t.Fatal("waited in vain for ", what)
+			t.Fatal("this did not happen: ", what)
 		case <-time.After(10 * time.Millisecond):
 		}
 	}

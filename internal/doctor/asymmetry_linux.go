@@ -24,7 +24,7 @@ func (x *exam) asymmetric() []Finding {
 		return nil
 	}
 	return warning(fmt.Sprintf("the kernel sends to %v through %s, and an adapter over AF_XDP through %s", x.Peer, linkName(r.Index), x.name()),
-		"The adapter does not take the better route. What the peer sends must arrive through "+x.name()+".",
+		"The adapter does not take the better route. Packets of the peer must arrive through "+x.name()+".",
 		"make the routes of both hosts symmetric, or use the adapter of "+linkName(r.Index), fmt.Sprintf("ip route get %v from %v", x.peerAddr(), x.from.WithZone("")))
 }
 

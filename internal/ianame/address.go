@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// maxInterface is the maximum size of an alternative name of an interface in bytes (ALTIFNAMSIZ-1 of Linux), of which the
-// error of opening tells the name.
+// maxInterface is the maximum size of an alternative name of an interface in bytes (ALTIFNAMSIZ-1 of Linux). Opening
+// by such a name fails with an error that tells the real name.
 const maxInterface = 127
 
 // OnAddress returns the name with an address of the interface, if the name is udp:INTERFACE. So two names of one adapter
