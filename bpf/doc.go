@@ -21,10 +21,10 @@
 //	       or, for an address of the interface, to the host end of another lease
 //
 // share.c finds the lease by the engine in the connection ID, or by the connection qualifier of a Connect. A Reset has
-// the connection ID of its sender: at a source port it goes to the owner of the port, at the service port to every lease,
-// at most 1000 a second on each processor. A packet for no lease goes to the lease with the number [AnyEngine], which answers
-// it. send.c drops what is not plain UDP over IP with a source address of the interface and a source port of the lease, and counts
-// it for each lease ([Sent]).
+// the connection ID of its sender: at a source port it goes to the owner of the port, at the service port to every
+// lease, at most 1000 a second on each processor. A packet for no lease goes to the lease with the number [AnyEngine],
+// which answers it. send.c drops what is not plain UDP over IP with a source address of the interface and a source port
+// of the lease, and counts it for each lease ([Sent]).
 //
 // Maps and links are pinned ([Share], [End]). They live until [Share.Detach], and those of a lease until its pins and its
 // veth are removed. The socket is in no pin: the kernel forgets it with its last descriptor, and [Occupy] finds that out.

@@ -58,8 +58,8 @@ type ProtocolStats struct {
 	BlackHoles             uint64 // times a path stopped passing packets of the current size
 	Resets                 uint64 // packets of unknown connections answered with Reset
 	Broken                 uint64 // connections that broke
-	// Reports that a packet did not arrive: ICMP destination unreachable, including forged reports, and neighbours that do not
-	// answer.
+	// Reports that a packet did not arrive: ICMP destination unreachable, including forged reports, and neighbours that
+	// do not answer.
 	Unreachable uint64
 	// Unreachable reports that quote no packet of a connection, because they are forged, late or truncated.
 	UnreachableIgnored uint64
@@ -88,8 +88,8 @@ type LinkStats struct {
 	// TxFull counts those packets of TxDropped that were lost because the kernel's send buffer was full. Only links
 	// over kernel UDP use TxFull.
 	TxFull uint64
-	// RxGroups counts the groups of packets that the kernel passed on as one message (UDP_GRO). TxGroups counts the groups
-	// that the kernel took as one message (UDP_SEGMENT). Only links over kernel UDP use them.
+	// RxGroups counts the groups of packets that the kernel passed on as one message (UDP_GRO). TxGroups counts the
+	// groups that the kernel took as one message (UDP_SEGMENT). Only links over kernel UDP use them.
 	RxGroups, TxGroups uint64
 	// TxKicks counts system calls that start transmission. Wakeups counts the calls of the link's method Wait that
 	// slept.
@@ -124,9 +124,9 @@ func (c Cause) String() string {
 // Denial is the reason why the handshake of a requester was refused, and the index into ProtocolStats.HandshakesDenied.
 type Denial uint8
 
-// Reasons of refused handshakes. The requester gets no answer, and EventTimedOut with BreakHandshake follows there. With
-// DeniedService it gets EventNonPeerRejected with BreakNoListener, and with DeniedLimit because of connections= or bytes= it
-// gets EventNonPeerRejected with BreakResources.
+// Reasons of refused handshakes. The requester gets no answer, and EventTimedOut with BreakHandshake follows there.
+// With DeniedService it gets EventNonPeerRejected with BreakNoListener, and with DeniedLimit because of connections= or
+// bytes= it gets EventNonPeerRejected with BreakResources.
 const (
 	DeniedKey     Denial = 0 // this host does not have the key, or the requester does not know it
 	DeniedUnknown Denial = 1 // the file of peers does not have the requester's key

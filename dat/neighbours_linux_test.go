@@ -50,9 +50,10 @@ func paced(t testing.TB, s *services, e exchange, beside load, n int) cost {
 	return c
 }
 
-// BenchmarkNeighbours makes 1000 requests of 64 bytes a second between two processes, over AF_XDP and over UDP sockets in
-// the modes that sleep, and over TCP of package net in the same run. It reports the processor time of both ends for a
-// request, and for each end what BenchmarkBusyHosts reports. Beside busy loops it also reports the part of all cores that the loops have.
+// BenchmarkNeighbours makes 1000 requests of 64 bytes a second between two processes, over AF_XDP and over UDP sockets
+// in the modes that sleep, and over TCP of package net in the same run. It reports the processor time of both ends for
+// a request, and for each end what BenchmarkBusyHosts reports. Beside busy loops it also reports the part of all cores
+// that the loops have.
 func BenchmarkNeighbours(b *testing.B) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	for _, transport := range []string{"xdp", "udp"} {

@@ -28,9 +28,9 @@ const (
 	// together take at most a quarter of what the link can have in transmission, because their destinations may hold
 	// them there; further ones are dropped and counted. Set in the first Buf of a packet. Send only.
 	Unconnected
-	// Single marks a packet that leaves by itself, and not in a group of packets (Caps.Group). Bridges of Linux pass a group
-	// whose packets are larger than the MTU behind them, so a packet in a group does not show which size passes. Set in
-	// the first Buf of a packet. Send only.
+	// Single marks a packet that leaves by itself, and not in a group of packets (Caps.Group). Bridges of Linux pass a
+	// group whose packets are larger than the MTU behind them, so a packet in a group does not show which size passes.
+	// Set in the first Buf of a packet. Send only.
 	Single
 )
 
@@ -176,11 +176,11 @@ type Link interface {
 	// the operating system's route.
 	Resolve(to netip.AddrPort, entropy uint16) (Path, error)
 
-	// ResolveFrom is Resolve for answers to a peer: packets of the path leave from the port of Local, at which the peer has
-	// called, and from the given address of this host, if the link receives on that address. A peer ignores packets from
-	// another address than the one that it sent to, and firewalls and NAT pass only answers from the port that was called. If the link
-	// receives on that address, ResolveFrom does not wait, because an attacker can cause calls by connecting: it uses the
-	// route that is known.
+	// ResolveFrom is Resolve for answers to a peer: packets of the path leave from the port of Local, at which the peer
+	// has called, and from the given address of this host, if the link receives on that address. A peer ignores packets
+	// from another address than the one that it sent to, and firewalls and NAT pass only answers from the port that was
+	// called. If the link receives on that address, ResolveFrom does not wait, because an attacker can cause calls by
+	// connecting: it uses the route that is known.
 	ResolveFrom(from netip.Addr, to netip.AddrPort, entropy uint16) (Path, error)
 
 	// Release ends a path. Packets that are sent on it afterwards are dropped and counted.

@@ -30,7 +30,8 @@ type dialState struct {
 	challenges int32  // Challenges received
 	tries      int16  // repeats of Accept that the timer has sent
 	abandoned  bool   // secure mode: the consumer has dropped the connection; only an Accept is awaited, to close it
-	// unreachable is the reason of the last report that a Connect did not arrive; 0 if there is none since the last Challenge.
+	// unreachable is the reason of the last report that a Connect did not arrive; 0 if there is none since the last
+	// Challenge.
 	unreachable BreakReason
 	deadline    Time          // end of the attempt
 	graceEnd    Time          // end of ListenGrace, in which ReasonNoListener is ignored; 0: none received yet

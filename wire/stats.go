@@ -54,8 +54,8 @@ type Counters struct {
 	BlackHoles             uint64 // times a path stopped passing packets of the current size
 	Resets                 uint64 // packets of unknown connections answered with Reset
 	Broken                 uint64 // connections that broke
-	// Reports that a packet did not arrive: ICMP destination unreachable, including forged reports, and neighbours that do not
-	// answer.
+	// Reports that a packet did not arrive: ICMP destination unreachable, including forged reports, and neighbours that
+	// do not answer.
 	Unreachable uint64
 	// Unreachable reports that quote no packet of a connection, because they are forged, late or truncated.
 	UnreachableIgnored uint64

@@ -15,8 +15,8 @@ import (
 )
 
 // Device is an open interface. It has an XDP program, and one Socket for each receive queue. The program redirects the
-// packets of one UDP port, and of the device's source ports, to the socket of the queue on which they arrive. Any goroutine may call every method. Close
-// must come after the owner of each socket has made its last call.
+// packets of one UDP port, and of the device's source ports, to the socket of the queue on which they arrive. Any
+// goroutine may call every method. Close must come after the owner of each socket has made its last call.
 type Device struct {
 	name        string
 	ifindex     int

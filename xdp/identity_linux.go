@@ -30,8 +30,8 @@ func (d *Device) identify(o *Options) (h host, err error) {
 		router: routes{d.routes}}, nil
 }
 
-// takePorts reserves the source ports and binds the guards of all addresses. An address whose port another program has is not served, unless it is the
-// device's own: then the device cannot be opened.
+// takePorts reserves the source ports and binds the guards of all addresses. An address whose port another program has
+// is not served, unless it is the device's own: then the device cannot be opened.
 func (d *Device) takePorts(h *host) error {
 	own, err := openGuard(h.local, d.ifindex)
 	if errors.Is(err, unix.EADDRINUSE) {

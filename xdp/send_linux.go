@@ -163,8 +163,9 @@ func (s *Socket) replyTo(b *link.Buf) netip.AddrPort {
 }
 
 // reverseHeaders turns the headers of a received packet into those of its answer. mac is the new destination MAC
-// address. port is the new destination port; 0 means the packet's source port, and without that there is no answer. The answer leaves from the port to which the
-// packet was sent, so both are one flow to a NAT or a firewall. size is the length of the payload in bytes.
+// address. port is the new destination port; 0 means the packet's source port, and without that there is no answer. The
+// answer leaves from the port to which the packet was sent, so both are one flow to a NAT or a firewall. size is the
+// length of the payload in bytes.
 func (s *Socket) reverseHeaders(headers []byte, mac [6]byte, size int, port uint16) (layout, bool) {
 	l, ok := parse(headers, 1<<16+ethSize+vlanSize)
 	if !ok {

@@ -150,13 +150,13 @@ func Peek(b []byte) (t Type, cid uint32, ok bool) {
 const TypeMask = 0xf
 
 // minForeign is the least size of a Connect of another version. Connects of all versions have these fields at the same
-// offsets: version and type in byte 0, SourcePort in byte 1, the PSN in the header, and the sender's CID and tag after the header. An answer
-// needs only these fields.
+// offsets: version and type in byte 0, SourcePort in byte 1, the PSN in the header, and the sender's CID and tag after
+// the header. An answer needs only these fields.
 const minForeign = HeaderSize + 8 + TrailerSize
 
 // Foreign parses a Connect of another protocol version. It reads only the fields that have the same offsets in all
-// versions. It returns the version and the flags of the Connect, and fills in h as the header of the answer. It reports false for any
-// other packet.
+// versions. It returns the version and the flags of the Connect, and fills in h as the header of the answer. It reports
+// false for any other packet.
 func Foreign(b []byte, h *Header) (version byte, flags Flags, ok bool) {
 	if len(b) < minForeign || Type(b[offType]&0xf) != Connect || b[offType]>>4 == Version {
 		return 0, 0, false
