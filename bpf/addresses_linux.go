@@ -26,36 +26,48 @@ func (s *Steer) SetAddresses(addrs []netip.Addr) error {
 	case s.addresses == nil:
 		return fmt.Errorf("bpf: %s redirects packets to every address", s.ifname)
 	}
-	if err := s.updateAddresses(addrs); err != nil {
+	if err := replaceAddresses(s.objs.Addresses, s.addresses, addrs); err != nil {
 		return fmt.Errorf("bpf: addresses of %s: %w", s.ifname, err)
 	}
 	return nil
 }
 
-// updateAddresses makes the map contain the addresses. It removes others first, because the map has room for
-// MaxAddresses.
-func (s *Steer) updateAddresses(addrs []netip.Addr) error {
+// replaceAddresses makes a map contain the addresses. have are those that it contains now. It removes others first, because
+// the map has room for MaxAddresses.
+func replaceAddresses(m *ebpf.Map, have map[netip.Addr]bool, addrs []netip.Addr) error {
 	now := make(map[netip.Addr]bool)
 	for _, a := range addrs {
 		now[a.Unmap()] = true
 	}
-	for a := range s.addresses {
+	for a := range have {
 		if now[a] {
 			continue
 		}
-		if err := s.objs.Addresses.Delete(a.As16()); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+		if err := m.Delete(a.As16()); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
 			return err
 		}
-		delete(s.addresses, a)
+		delete(have, a)
 	}
 	for a := range now {
-		if s.addresses[a] {
+		if have[a] {
 			continue
 		}
-		if err := s.objs.Addresses.Put(a.As16(), uint8(1)); err != nil {
+		if err := m.Put(a.As16(), uint8(1)); err != nil {
 			return err
 		}
-		s.addresses[a] = true
+		have[a] = true
 	}
 	return nil
+}
+
+// readAddresses returns the addresses that a map contains.
+func readAddresses(m *ebpf.Map) (map[netip.Addr]bool, error) {
+	have := make(map[netip.Addr]bool)
+	var key [16]byte
+	var value uint8
+	each := m.Iterate()
+	for each.Next(&key, &value) {
+		have[netip.AddrFrom16(key).Unmap()] = true
+	}
+	return have, each.Err()
 }

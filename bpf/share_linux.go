@@ -125,29 +125,17 @@ func (s *Share) attach() error {
 	return s.link.Pin(pin)
 }
 
-// SetAddresses replaces the addresses whose packets go to leases, and from which leases may send.
+// SetAddresses replaces the addresses whose packets go to leases, and from which leases may send, at most [MaxAddresses].
 func (s *Share) SetAddresses(addrs []netip.Addr) error {
-	want := make(map[[16]byte]bool)
-	for _, a := range addrs {
-		want[a.As16()] = true
+	if err := validateAddresses(addrs); err != nil {
+		return err
 	}
-	var have [16]byte
-	var value uint8
-	var gone [][16]byte
-	for all := s.objs.Addresses.Iterate(); all.Next(&have, &value); {
-		if !want[have] {
-			gone = append(gone, have)
-		}
+	have, err := readAddresses(s.objs.Addresses)
+	if err == nil {
+		err = replaceAddresses(s.objs.Addresses, have, addrs)
 	}
-	for _, a := range gone {
-		if err := s.objs.Addresses.Delete(a); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
-			return fmt.Errorf("bpf: addresses of %s: %w", s.options.Interface, err)
-		}
-	}
-	for a := range want {
-		if err := s.objs.Addresses.Put(a, uint8(1)); err != nil {
-			return fmt.Errorf("bpf: addresses of %s: %w", s.options.Interface, err)
-		}
+	if err != nil {
+		return fmt.Errorf("bpf: addresses of %s: %w", s.options.Interface, err)
 	}
 	return nil
 }
